@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what Olu needs into $(VENV); one to three minutes."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[train,text,eval,serve,studio-https,hub,media,espeak,watch,dev]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[train,text,eval,serve,studio-https,hub,media,espeak,watch,watermark,dev]"
 	@touch $(READY)
 
 # From a made corpus to a voice that speaks, in a few minutes on two cores.

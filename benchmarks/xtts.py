@@ -134,7 +134,7 @@ def _same(path: Path, gpt: Any) -> str:
     torch.manual_seed(1)
     codes = torch.randint(0, 1024, (1, 100))
     rows = torch.randn(1, 60, 1024) * 0.3
-    stepper, cache, same, apart = engine._step.cache(200), Cache(), 0, 0.0
+    stepper, cache, same, apart = engine.writer.step.cache(200), Cache(), 0, 0.0
     length = 0
     with torch.no_grad():
         for at in range(100):
@@ -166,18 +166,18 @@ def measure(path: Path, *, codes: int) -> None:
     knobs = {name: knob.default for name, knob in voice.knobs.items()}
     sampler = Sampler.of(knobs, np.random.default_rng(0))
     with taken() as spent:
-        run = engine._begun(ids, 0, sampler, engine._rules)
+        run = engine.writer.begun(ids, 0, sampler, engine.writer.rules)
     rows.append(f"| prefix of {run.length} rows | {spent()} |")
     begin = time.process_time()
     while len(run.codes) < codes and not run.over:
-        engine._advance(run)
+        engine.writer.advance([run])
     made = len(run.codes)
     per = (time.process_time() - begin) / (made * CODE_SECONDS)
     rows.append(f"| the transformer, per second of speech ({made} codes) | {per:.2f} |")
-    some = [engine._begun(ids, 0, sampler, engine._rules) for _ in range(4)]
+    some = [engine.writer.begun(ids, 0, sampler, engine.writer.rules) for _ in range(4)]
     begin = time.process_time()
     while len(some[0].codes) < codes // 2:
-        engine._advance_together(some)
+        engine.writer.advance(some)
     made = sum(len(one.codes) for one in some)
     rows.append(
         f"| the same for four sentences together | {(time.process_time() - begin) / (made * CODE_SECONDS):.2f} |"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from olu.core.files import Workspace
 from olu.core.job import finish
-from olu.export.formats import VOICE, format_named, formats
+from olu.export.formats import VOICE, WEB, format_named, formats
 from olu.export.subject import ExportSubject, from_foreign
 from olu.families.vits.foreign import original as original_format
 from olu.speak.voice import Voice
@@ -327,7 +327,7 @@ def _by_transformers(folder: Path, ids: list[int]) -> NDArray[np.float32]:
 def test_the_command_line_and_the_page_know_every_format() -> None:
     from olu.stages.verbs.voices import FORMATS as SHOWN
 
-    assert SHOWN.split(", ") == [VOICE, *formats()]
+    assert SHOWN.split(", ") == [VOICE, *formats(), WEB]
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     for one in formats().values():
         assert f"`--to {one.name}`" in page, one.name

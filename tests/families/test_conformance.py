@@ -20,6 +20,7 @@ from olu.core.config import Strict
 from olu.core.errors import ConfigError, OluError
 from olu.core.types import Alignment, Clip, Reading, Span, Word
 from olu.families import FAMILIES, family
+from olu.families.chatterbox.config import TINY as CHATTERBOX_TINY
 from olu.families.xtts.config import TINY
 from olu.features.store import FeatureClip
 from olu.nn import precision
@@ -285,6 +286,7 @@ TABLES |= {
         tiny={}, still={}, other={"width": Other(16), "learning_rate": Other(1e-3), "clip": Other(1e-3)}
     ),
 }
+BARE = {"unconditional": 0.0, "guidance": 0.0}
 OWN_CODES, OWN_SOUND = {"codes_steps": 10}, {"decoder_from": 3}
 TABLES["xtts"] = Table(
     tiny={"size": "tiny"},
@@ -345,6 +347,66 @@ TABLES["xtts"] = Table(
         "top_k": Other(1),
         "top_p": Other(0.1),
         "repetition_penalty": Other(1.0),
+    },
+)
+TABLES["chatterbox"] = Table(
+    tiny={"size": "tiny"},
+    still={"perceiver_dropout": 0.0},
+    other={
+        "size": Other("english", base=CHATTERBOX_TINY, refused="name its folder with --base"),
+        "backbone": Other("gpt2", base=BARE),
+        "layers": Other(1),
+        "width": Other(32),
+        "heads": Other(2),
+        "inner": Other(64),
+        "codes": Other(27),
+        "speech_ids": Other(90),
+        "text_places": Other(50),
+        "code_places": Other(100),
+        "dropout": Other(0.4, base={**BARE, "backbone": "gpt2"}),
+        "prompt_codes": Other(6),
+        "prompt_rows": Other(4),
+        "perceiver_heads": Other(4),
+        "perceiver_dropout": Other(0.6),
+        "emotion": Other(False),
+        "voice_width": Other(8),
+        "voice_layers": Other(2),
+        "voice_mels": Other(20),
+        "s3_width": Other(64),
+        "s3_layers": Other(2),
+        "s3_heads": Other(4),
+        "s3_mels": Other(24),
+        "text_bounds": Other(False),
+        "text_start": Other(4),
+        "text_stop": Other(1),
+        "start_twice": Other(False),
+        "meanflow": Other(True),
+        "tokenizer": Other("0" * 64, refused="so is the base that makes them"),
+        "voice_encoder": Other("0" * 64, refused="so is the base that makes them"),
+        "reads": Other("phones"),
+        "prompt_seconds": Other((0.3, 0.4)),
+        "other_voice": Other(0.0),
+        "unconditional": Other(0.0),
+        "init_scale": Other(0.5),
+        "lora_rank": Other(8),
+        "gradient_checkpointing": Other(True),
+        "learning_rate": Other(1e-4),
+        "text_rate": Other(5.0),
+        "held": Other(("speech_emb",)),
+        "adam_betas": Other((0.5, 0.9)),
+        "adam_epsilon": Other(1e-6),
+        "weight_decay": Other(0.1),
+        "clip": Other(0.5),
+        "average": Other(0.5),
+        "weight_text": Other(0.5),
+        "weight_speech": Other(2.0),
+        "temperature": Other(0.1),
+        "guidance": Other(2.0),
+        "exaggeration": Other(1.0),
+        "min_p": Other(0.9),
+        "top_k": Other(1),
+        "top_p": Other(0.1),
+        "repetition_penalty": Other(5.0),
     },
 )
 TABLES["vits-source"] = Table(
@@ -786,6 +848,8 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
         "spoken": [(len(wave), float(np.abs(wave).sum())) for wave in spoken],
         "rate": fam.data.rate(config),
         "merges": fam.data.merges(config),
+        "by_phones": fam.data.by_phones(config),
+        "lively": [one for one in fam.speaks.knobs(config) if one.name == "exaggeration"] if fam.speaks else [],
         "written": fam.hears.targets(config, language="yor").symbols(MARKED) if fam.hears else [],
         "refuses": [fam.data.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
     }

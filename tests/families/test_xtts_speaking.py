@@ -16,11 +16,12 @@ from olu.core.job import finish
 from olu.export.package import Contents, write_package
 from olu.families.xtts.config import XttsConfig
 from olu.families.xtts.decoder import frames_of
-from olu.families.xtts.export import TransformerGraph, in_blocks, write_voice
+from olu.families.xtts.export import write_step, write_voice
 from olu.families.xtts.model import Gpt, Xtts
 from olu.families.xtts.voice import knobs
 from olu.networks.session import open_session, quiet, read_network
 from olu.nn.causal import Cache
+from olu.nn.step_graph import in_blocks
 from olu.speak.engines import knob_row
 from olu.speak.engines.guards import TailTrimmer
 from olu.speak.engines.latent_frames import FrameSteps
@@ -144,13 +145,13 @@ def compared(gpt: Gpt, path: Path, *, shared: bool) -> tuple[float, float, float
 
 @pytest.mark.parametrize("shared", [True, False], ids=["GroupQueryAttention", "its plain twin"])
 def test_the_step_graph_is_the_transformer(model: Xtts, tmp_path: Path, shared: bool) -> None:
-    TransformerGraph(model.gpt, bits=32, shared=shared).save(tmp_path / "step.onnx")
+    write_step(model.gpt, tmp_path / "step.onnx", bits=32, shared=shared)
     logits, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=shared)
     assert logits < 1e-4 and hidden < 1e-4 and same == 1.0
 
 
 def test_in_8_bits_it_says_nearly_the_same(model: Xtts, tmp_path: Path) -> None:
-    TransformerGraph(model.gpt, bits=8).save(tmp_path / "step.onnx")
+    write_step(model.gpt, tmp_path / "step.onnx", bits=8)
     _, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=True)
     assert 0 < hidden < 0.3 and same >= 0.8  # sixteen rows of a tiny one; benchmarks/xtts.py has the figure of v2
 
@@ -189,7 +190,7 @@ def test_a_package_speaks_in_every_precision(model: Xtts, tmp_path: Path, bits: 
 def by_torch(model: Xtts, voice: Voice, ids: list[int], *, speaker: int, speed: float, seed: int) -> Any:
     """The whole path in torch: codes with the same draws, latents, decoder."""
     engine, c = engine_of(voice), model.config
-    prompt = torch.from_numpy(np.array(engine._prompt[speaker], np.float32))[None]
+    prompt = torch.from_numpy(np.array(engine.writer.prompt[speaker], np.float32))[None]
     text = torch.tensor([[c.text_start, *ids, c.text_stop]])
     usual = {name: knob.default for name, knob in voice.knobs.items()}
     sampler = Sampler.of(usual, np.random.Generator(np.random.PCG64([seed, 0, 0])))
@@ -202,7 +203,7 @@ def by_torch(model: Xtts, voice: Voice, ids: list[int], *, speaker: int, speed: 
         if code == c.stop_code:
             break
         codes.append(code)
-        if len(codes) >= min(engine._rules.most_codes(len(ids)), c.most_codes):
+        if len(codes) >= min(engine.writer.rules.most_codes(len(ids)), c.most_codes):
             break
         rows = model.gpt.code_rows(torch.tensor([[code]]), first=len(codes))
     return frames_of(torch.stack(latents)[None], speed=speed)
@@ -227,7 +228,7 @@ def test_the_voice_says_what_torch_says(model: Xtts, tmp_path: Path, speed: floa
 
 def test_chunks_are_the_whole(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(voice)
-    monkeypatch.setattr(engine, "_rules", StopRules(**{**vars(engine._rules), "tries": 1, "repeat": 0}))
+    monkeypatch.setattr(engine.writer, "rules", StopRules(**{**vars(engine.writer.rules), "tries": 1, "repeat": 0}))
     for seed, speed in ((1, 1.0), (2, 1.0), (3, 0.9)):
         whole = voice.speak(TEXT, seed=seed, speed=speed).samples
         pieces = list(voice.stream(TEXT, seed=seed, speed=speed))
@@ -238,8 +239,8 @@ def test_chunks_are_the_whole(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_first_sound_comes_after_twelve_codes(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, made = engine_of(voice), list[int]()
-    forward = engine._forward
-    monkeypatch.setattr(engine, "_forward", lambda run, *more: (made.append(1), forward(run, *more))[1])
+    forward = engine.writer._forward
+    monkeypatch.setattr(engine.writer, "_forward", lambda run, *more: (made.append(1), forward(run, *more))[1])
     stream = voice.stream(TEXT, seed=1)
     next(stream)
     assert len(made) <= 1 + 3 * 12
@@ -253,7 +254,7 @@ def test_codes_of_several_texts_go_through_the_transformer_together(
 ) -> None:
     """As a worker of `olu serve` runs them: texts of uneven length, of which some end before others."""
     engine = engine_of(voice)
-    rules = StopRules(**{**vars(engine._rules), "tries": 1, "repeat": 0})
+    rules = StopRules(**{**vars(engine.writer.rules), "tries": 1, "repeat": 0})
     ids = [
         voice.vocabulary.encode(voice.frontend.read(text)) for text in ("habari.", TEXT, "habari ya asubuhi rafiki.")
     ]
@@ -261,7 +262,7 @@ def test_codes_of_several_texts_go_through_the_transformer_together(
 
     def begun() -> list[Any]:
         samplers = [Sampler.of(knobs, np.random.default_rng(seed)) for seed in range(len(ids))]
-        return [engine._begun(one, 0, sampler, rules) for one, sampler in zip(ids, samplers, strict=True)]
+        return [engine.writer.begun(one, 0, sampler, rules) for one, sampler in zip(ids, samplers, strict=True)]
 
     alone, together, batches = begun(), begun(), list[int]()
     for run in alone:
@@ -283,7 +284,7 @@ def test_codes_of_several_texts_go_through_the_transformer_together(
 
 
 def test_a_cache_that_is_too_short_is_one_sentence(voice: Voice) -> None:
-    cache = engine_of(voice)._step.cache(4)
+    cache = engine_of(voice).writer.step.cache(4)
     with pytest.raises(VoiceError, match="cache is too short"):
         cache.run(np.zeros((1, 5, CONFIG.width), np.float32), [5])
 
@@ -371,7 +372,7 @@ def test_a_loop_is_cut_tried_again_and_told(voice: Voice, monkeypatch: pytest.Mo
 
 def test_silence_after_most_of_it_ends_a_sentence(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(voice)
-    monkeypatch.setattr(engine, "_silence", [5, 6])
+    monkeypatch.setattr(engine.writer, "_silence", [5, 6])
     quiet_end = [*LONG, *([5, 6] * 20)]
     planted(monkeypatch, quiet_end)
     assert "0.7 s of silence ended it" in notes_of(voice, "habari ya asubuhi rafiki.")
@@ -391,8 +392,8 @@ def test_a_sentence_without_an_end_is_ended(voice: Voice, monkeypatch: pytest.Mo
 def test_the_end_of_a_text_is_put_right(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[tuple[int, ...]]()
     engine = engine_of(voice)
-    begun = engine._begun
-    monkeypatch.setattr(engine, "_begun", lambda ids, *more: (asked.append(tuple(ids)), begun(ids, *more))[1])
+    begun = engine.writer.begun
+    monkeypatch.setattr(engine.writer, "begun", lambda ids, *more: (asked.append(tuple(ids)), begun(ids, *more))[1])
     said = notes_of(voice, "habari ya asubuhi")
     assert "'.' was put at its end" in said
     assert voice.vocabulary.decode(asked[0]) == "habari ya asubuhi."  # type: ignore[attr-defined]

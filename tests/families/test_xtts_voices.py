@@ -69,7 +69,7 @@ def test_a_run_becomes_a_voice_with_its_speakers_and_its_tag(ws: Workspace, expo
     run = Run.named(ws.runs_folder, facts["facts"]["run"])
     learner: Any = learner_of(run, facts["facts"]["step"])
     wanted = prompt_rows(learner, learner.references[0]).detach().numpy()
-    np.testing.assert_allclose(np.asarray(engine._prompt[0], np.float32), wanted, atol=2e-2)
+    np.testing.assert_allclose(np.asarray(engine.writer.prompt[0], np.float32), wanted, atol=2e-2)
 
 
 def test_a_recording_goes_through_its_own_codes_and_decoder(ws: Workspace) -> None:

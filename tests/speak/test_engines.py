@@ -126,7 +126,7 @@ def test_folder_and_zip(folders: dict[str, Path], tmp_path: Path) -> None:
         np.testing.assert_array_equal(
             other.speak(TEXT).samples, Voice.open(folders[name], threads=1).speak(TEXT).samples
         )
-    assert isinstance(Voice.open(folders["tokens"]).engine._text, np.memmap)  # type: ignore[attr-defined]
+    assert isinstance(Voice.open(folders["tokens"]).engine.writer._text, np.memmap)  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------- codes
@@ -135,7 +135,7 @@ def test_folder_and_zip(folders: dict[str, Path], tmp_path: Path) -> None:
 def engine(voice: Voice, monkeypatch: pytest.MonkeyPatch, **rules: Any) -> TokensEngine:
     found = voice.engine
     assert isinstance(found, TokensEngine)
-    monkeypatch.setattr(found, "_rules", StopRules(**{"least": 1.0, "most": 4.0, **rules}))
+    monkeypatch.setattr(found.writer, "rules", StopRules(**{"least": 1.0, "most": 4.0, **rules}))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -32,11 +33,21 @@ GET /api/w/{ws}/clips
 GET /api/w/{ws}/clips/{id:path}/sound
 GET /api/w/{ws}/clips/{id:path}/peaks
 GET /api/w/{ws}/clips/{id:path}/picture
+GET /api/w/{ws}/clips/{id:path}/fine
+GET /api/w/{ws}/clips/{id:path}/wide
 GET /api/w/{ws}/clips/{id:path}
 POST /api/w/{ws}/decisions
 GET /api/w/{ws}/undo
 POST /api/w/{ws}/undo
 POST /api/w/{ws}/texts
+POST /api/w/{ws}/hands
+POST /api/w/{ws}/stopped
+GET /w/{ws}/align
+GET /w/{ws}/align/clip
+GET /api/w/{ws}/bounds
+POST /api/w/{ws}/bounds
+GET /api/w/{ws}/textgrid
+GET /api/w/{ws}/textgrids
 POST /api/read
 GET /api/events
 """
@@ -49,6 +60,10 @@ GET /api/r/{link}/takes/{take}/sound
 POST /api/r/{link}/done
 """
 LISTENS = """
+GET /w/{ws}/listen/{test}
+GET /api/w/{ws}/listen/{test}/trial
+POST /api/w/{ws}/listen/{test}/answers
+GET /api/w/{ws}/listen/{test}/sounds/{file}
 """
 MAY = {
     role: {tuple(line.split(" ", 1)) for line in lines.split("\n") if line}
@@ -57,11 +72,15 @@ MAY = {
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> StudioClient:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StudioClient]:
     root = tmp_path_factory.mktemp("root")
     Workspace.create(root / "habari", language="swa")
     Workspace.create(root / "other", language="swa")
-    return StudioClient.of(root)
+    made = StudioClient.of(root)
+    yield made
+    for child in made.studio.jobs._children.values():
+        child.wait(60)
+    made.studio.jobs.advance()
 
 
 def link(client: StudioClient, role: Role, name: str = "Amina", ws: str = "habari") -> str:

@@ -13,6 +13,7 @@ from olu.families import FAMILIES, family
 from olu.train.family import Family, Format
 
 VOICE = "voice"  # the one package that keeps everything; it is written by itself
+WEB = "web"  # made of such a package: a folder for a browser
 
 
 def formats() -> dict[str, Format]:
@@ -27,7 +28,12 @@ def format_named(name: str, *, of: Family | None = None) -> Format:
     for one in held.values():
         if name in (one.name, *one.also):
             return one
-    names = (VOICE, *held)
+    names = (VOICE, *held, WEB)
+    if of is not None and name == "android":
+        raise ExportError(
+            f"a voice of the family {of.name!r} does not fit Android's engine: sherpa-onnx has room for one graph from"
+            " ids to a mel, and ours has lengths and pitch in between; VITS voices fit"
+        )
     if of is not None:
         raise ExportError(f"the family {of.name!r} has no format {name!r}: it has {', '.join(names)}")
     raise ExportError(f"cannot export to {name!r}{did_you_mean(name, names)}; there is: {', '.join(names)}")

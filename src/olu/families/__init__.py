@@ -15,6 +15,7 @@ FAMILIES = {
     "acoustic": "olu.families.acoustic",
     "vocoder": "olu.families.vocoder",
     "xtts": "olu.families.xtts",
+    "chatterbox": "olu.families.chatterbox",
 }
 
 

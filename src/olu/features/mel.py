@@ -43,6 +43,14 @@ def mel(linear_BNF: Tensor, bank_MN: Tensor) -> Tensor:
     return torch.log(torch.clamp(bank_MN @ linear_BNF, min=FLOOR))
 
 
+def power_mel(wave_BS: Tensor, *, fft: int, hop: int, window: Tensor, bank_MN: Tensor) -> Tensor:
+    """Powers [B, M, S // hop + 1] of frames around every hop, the edges reflected."""
+    spectrum = torch.stft(
+        wave_BS, fft, hop_length=hop, win_length=len(window), window=window, center=True, return_complex=True
+    )
+    return bank_MN @ (spectrum.real.square() + spectrum.imag.square())
+
+
 @lru_cache(maxsize=8)
 def mel_bank(
     *, rate: int, fft_size: int, bins: int, low: float, high: float, scale: str = "slaney", area: bool = True

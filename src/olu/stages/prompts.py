@@ -12,6 +12,7 @@ from typing import Any
 
 from olu.audit.coverage import count_digits, count_letters, fold, main_scripts, script
 from olu.audit.prompts import (
+    WEIGHTS,
     Candidate,
     ChosenSentence,
     LeftOut,
@@ -159,7 +160,6 @@ def _summary(
         "prompts": [have, *(one.candidate.units for one in chosen)],
         "texts": [have, *(one.units for one in candidates)],
     }
-    kinds = ("phone", "pair", "tone", "tones", "length")
     return PromptsSummary(
         file=str(prompts_path(ws)),
         chosen=len(chosen),
@@ -167,7 +167,7 @@ def _summary(
         left_out=dict(reasons.most_common()),
         left_out_first=first,
         corpus=recorded,
-        coverage={kind: {name: covered(units, kind) for name, units in parts.items()} for kind in kinds},
+        coverage={kind: {name: covered(units, kind) for name, units in parts.items()} for kind in WEIGHTS},
         first=[one.candidate.text for one in chosen[:SHOWN]],
     )
 

@@ -92,7 +92,8 @@ class CharacterFrontend:
             if unread and symbols and not lost:
                 self._folded[_nfc(rare)] = symbols
         self._known_pattern = _any_of([*self._symbols, *self._folded])
-        self._capitals = _any_of(form for form in self._symbols if form != form.lower())
+        capitals = _any_of(form for form in self._symbols if form != form.lower())
+        self._capitals = None if capitals is None else re.compile(f"({capitals.pattern})")
 
     def with_alphabet(self, symbols: Iterable[str], folds: Mapping[str, str]) -> CharacterFrontend:
         """The same reading, limited to an alphabet."""
@@ -155,7 +156,7 @@ class CharacterFrontend:
         if self._capitals is None:
             return _nfc(text.lower())
         # capitals that are symbols of their own stay, as in transformers' VitsTokenizer
-        pieces = re.split(f"({self._capitals.pattern})", text)
+        pieces = self._capitals.split(text)
         return _nfc("".join(piece if place % 2 else piece.lower() for place, piece in enumerate(pieces)))
 
     def _known(self, text: str, dropped: Counter[str]) -> list[str]:

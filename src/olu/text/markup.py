@@ -36,6 +36,7 @@ TAGS = {
     "p": (),
     "s": (),
 }
+CLOSING = {name: re.compile(rf"</{re.escape(name)}\s*>", re.IGNORECASE) for name in TAGS}
 PROSODY = re.compile(rf"<(?P<close>/?)(?P<name>prosody)\b(?P<attributes>{INSIDE}?)(?P<empty>/?)>", re.IGNORECASE)
 PITCHES = {"x-low": -6.0, "low": -3.0, "medium": 0.0, "default": 0.0, "high": 3.0, "x-high": 6.0}  # semitones
 RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.75}
@@ -171,7 +172,7 @@ def _element(text: str, tag: re.Match[str], name: str) -> tuple[MarkupSpan, int]
 
 
 def _content(text: str, tag: re.Match[str], name: str) -> tuple[str, int]:
-    closing = re.compile(rf"</{re.escape(name)}\s*>", re.IGNORECASE).search(text, tag.end())
+    closing = CLOSING[name].search(text, tag.end())
     if closing is None:
         raise _wrong(text, tag.start(), f"<{name}> is never closed: write </{name}>")
     content = text[tag.end() : closing.start()]

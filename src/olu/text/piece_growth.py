@@ -20,21 +20,32 @@ Start = int | tuple[int, ...] | None  # of a new row: an old one, the mean of so
 
 
 def with_language(
-    old: PieceVocabulary, texts: Iterable[str], *, language: str, merges: int = 0, keep: Iterable[str] = ()
+    old: PieceVocabulary,
+    texts: Iterable[str],
+    *,
+    language: str,
+    merges: int = 0,
+    keep: Iterable[str] = (),
+    on_spare: bool = True,
 ) -> PieceVocabulary:
     """`old` extended by all that `texts` need. The same again changes nothing.
 
     `merges`: how many are learnt from the texts; `keep`: texts that must be cut as before, beside the old pieces.
+    `on_spare`: whether a tag that alone is new may take the id of a placeholder; then no table has to grow.
     """
-    words = Counter(word for text in texts for word in words_of(text) if word != SPACE)
+    words = Counter(word for text in texts for word in words_of(old.formed(text)) if word != SPACE)
     signs = {sign for word in words for sign in word} - set(WHITE)
-    grown = old.grown(pieces=sorted(signs - set(old.symbols)), tag=tag_of(language))
+    new = sorted(signs - set(old.symbols))
+    grown = old.grown(pieces=new, tag=tag_of(language), on_spare=on_spare and not new and merges <= old.learnt)
+    if old.form == "NFKD":  # its marks are pieces of their own
+        return grown if merges <= grown.learnt else _with_merges(grown, words, merges, [*old.sayable(), *keep])
     marks = _letters_with_marks(words, grown)
     grown = grown.grown(pieces=[a + b for a, b in marks], merges=marks)
-    wanted = merges - grown.learnt
-    if wanted <= 0:
-        return grown
-    found = _learnt(grown, words, wanted, [*old.sayable(), *keep])
+    return grown if merges <= grown.learnt else _with_merges(grown, words, merges, [*old.sayable(), *keep])
+
+
+def _with_merges(grown: PieceVocabulary, words: Mapping[str, int], merges: int, keep: list[str]) -> PieceVocabulary:
+    found = _learnt(grown, words, merges - grown.learnt, keep)
     return grown.grown(pieces=[a + b for a, b in found], merges=found, learnt=len(found))
 
 
@@ -102,6 +113,12 @@ def starts_of(old: Sequence[str], vocabulary: PieceVocabulary, *, language: str)
         of = tuple(sayable[half] for half in halves.get(piece, ()) if half in sayable)
         found.append(sayable[near] if near is not None else (of if len(of) == 2 else None))
     return tuple(found)
+
+
+def renamed_starts(old: Sequence[str], vocabulary: PieceVocabulary) -> tuple[tuple[int, Start], ...]:
+    """Old ids that have another name now, and where their rows start: placeholders that became tags."""
+    tags = tuple(id for id, piece in enumerate(old) if _is_tag(piece))
+    return tuple((id, tags or None) for id, piece in enumerate(old) if vocabulary.symbols[id] != piece)
 
 
 def _is_tag(piece: str) -> bool:

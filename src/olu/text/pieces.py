@@ -9,12 +9,13 @@ that somebody writes is a bracket, letters and a bracket.
 from __future__ import annotations
 
 import heapq
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, Literal
 
 from olu.core.errors import TextError
 from olu.core.types import Reading
@@ -26,7 +27,9 @@ SPECIAL = (STOP, UNKNOWN, SPACE, START)
 JOINERS = "\u200c\u200d"
 LETTERS_BY_USE = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))  # signs like Ⓐ
 WHITE = "\t\n\x0b\x0c\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+SPARE = re.compile(r"\[PLACEHOLDER\d+\]")  # special tokens that nobody uses, and that have rows
 Pair = tuple[str, str]
+Form = Literal["", "NFC", "NFKD"]
 
 
 def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
@@ -35,7 +38,8 @@ def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
     if kind == "pieces":
         merges = [(str(a), str(b)) for a, b in state["merges"]]
         more = {"tag": state["tag"], "specials": state["specials"], "learnt": state.get("learnt", 0)}
-        return PieceVocabulary(state["symbols"], merges, **more)
+        form, tagged = state.get("form", ""), state.get("tagged", True)
+        return PieceVocabulary(state["symbols"], merges, **more, form=form, tagged=tagged)
     if kind == "streams":
         return StreamVocabulary(state["symbols"])
     if kind != "symbols":
@@ -52,7 +56,8 @@ class PieceVocabulary(SymbolVocabulary):
     """Special tokens, single signs and merged pieces; `tag` names the language and stands before every text
     that was not read in another one it knows.
 
-    `learnt`: how many of its last merges were learnt from a corpus, on top of a base's.
+    `learnt`: how many of its last merges were learnt from a corpus, on top of a base's. `form`: of Unicode, which texts
+    are put in before they are cut. `tagged`: whether a tag stands before texts at all.
     """
 
     def __init__(
@@ -63,9 +68,12 @@ class PieceVocabulary(SymbolVocabulary):
         tag: str = "",
         specials: Iterable[str] = SPECIAL,
         learnt: int = 0,
+        form: Form = "",
+        tagged: bool = True,
     ) -> None:
         super().__init__(pieces, interleave=False, marks="vowel")
         self.merges, self.tag, self.specials, self.learnt = tuple(merges), tag, tuple(specials), learnt
+        self.form, self.tagged = form, tagged
         self._rank = {pair: place for place, pair in enumerate(self.merges)}  # the last place of a pair counts
         parts = (part for a, b in self.merges for part in (a + b, a, b))
         if lost := next((part for part in parts if part not in self._ids), None):
@@ -96,29 +104,53 @@ class PieceVocabulary(SymbolVocabulary):
 
     def state(self) -> dict[str, Any]:
         held = {"merges": [list(pair) for pair in self.merges], "tag": self.tag, "specials": list(self.specials)}
-        return {**super().state(), "kind": "pieces", **held, **({"learnt": self.learnt} if self.learnt else {})}
+        rare = {"learnt": self.learnt, "form": self.form, "tagged": self.tagged}
+        usual = {"learnt": 0, "form": "", "tagged": True}
+        kept = {name: value for name, value in rare.items() if value != usual[name]}
+        return {**super().state(), "kind": "pieces", **held, **kept}
 
     def sayable(self) -> list[str]:
         return [piece for piece in self.symbols if piece not in self.specials]
 
     def extend(self, symbols: Iterable[str]) -> PieceVocabulary:
         """New signs get ids at the end; no merge is added, so that old texts are cut as before."""
-        new = sorted({sign for symbol in symbols for sign in symbol} - set(self.symbols) - {" ", *WHITE})
+        new = sorted({sign for symbol in symbols for sign in self.formed(symbol)} - set(self.symbols) - {" ", *WHITE})
         return self.grown(pieces=new)
 
     def grown(
-        self, *, pieces: Iterable[str] = (), merges: Iterable[Pair] = (), tag: str | None = None, learnt: int = 0
+        self,
+        *,
+        pieces: Iterable[str] = (),
+        merges: Iterable[Pair] = (),
+        tag: str | None = None,
+        learnt: int = 0,
+        on_spare: bool = False,
     ) -> PieceVocabulary:
-        """With pieces and merges after the old ones, and another tag, which becomes a special token."""
-        tag = self.tag if tag is None else tag
-        specials = dict.fromkeys([*self.specials, *([f"[{tag}]"] if tag else [])])
-        held = dict.fromkeys([*self.symbols, *([f"[{tag}]"] if tag else []), *pieces])
-        return PieceVocabulary(held, (*self.merges, *merges), tag=tag, specials=specials, learnt=self.learnt + learnt)
+        """With pieces and merges after the old ones, and another tag, which becomes a special token.
+
+        `on_spare`: a new tag takes the id of a placeholder, where there is one.
+        """
+        tag = self.tag if tag is None or not self.tagged else tag
+        new = [f"[{tag}]"] if tag else []
+        spare = next((one for one in self.symbols if SPARE.fullmatch(one)), None)
+        renamed = {spare: new[0]} if on_spare and spare and new and new[0] not in self._ids else {}
+        specials = dict.fromkeys([*(renamed.get(one, one) for one in self.specials), *new])
+        held = dict.fromkeys([*(renamed.get(one, one) for one in self.symbols), *new, *pieces])
+        kept: dict[str, Any] = {"learnt": self.learnt + learnt, "form": self.form, "tagged": self.tagged}
+        return PieceVocabulary(held, (*self.merges, *merges), tag=tag, specials=specials, **kept)
+
+    def formed(self, text: str) -> str:
+        return unicodedata.normalize(self.form, text) if self.form else text
+
+    def signs(self, *, lower: bool) -> list[str]:
+        """What a text may be written with; `lower`: in small letters only."""
+        return [" ", *(one for one in self.sayable() if len(one) == 1 and not (lower and one != one.lower()))]
 
     def encode(self, reading: Reading) -> list[int]:
         """Behind the tag of the language it was read in, where there is one."""
         tag = tag_of(reading.language)
-        return self.encode_text("".join(reading.symbols(self.marks)), tag=tag if f"[{tag}]" in self._ids else "")
+        known = self.tagged and f"[{tag}]" in self._ids
+        return self.encode_text("".join(reading.symbols(self.marks)), tag=tag if known else "")
 
     def encode_text(self, text: str, *, tag: str = "") -> list[int]:
         """The tag, then the pieces of every word; a sign that is no piece becomes the unknown one."""
@@ -130,13 +162,15 @@ class PieceVocabulary(SymbolVocabulary):
 
     def pieces_of(self, text: str) -> list[str]:
         """The pieces of a text, without a tag; signs that are none stand as they are."""
-        return [piece for word in words_of(text) for piece in ([word] if word == SPACE else self._cut(word))]
+        words = words_of(self.formed(text))
+        return [piece for word in words for piece in ([word] if word == SPACE else self._cut(word))]
 
     def fault_in(self, text: str) -> str:
         """In what a text is not read whole: signs that are no piece, or that are lost on the way; nothing if it is."""
         if strange := next((one for one in self.pieces_of(text) if one not in self._ids), None):
             return f"{symbol_name(strange)} is not in the vocabulary"
-        back, meant = self.decode(self.encode_text(text)), "".join(sign for sign in text if sign not in WHITE)
+        meant = "".join(sign for sign in self.formed(text) if sign not in WHITE)
+        back = self.decode(self.encode_text(text))
         return "" if back == meant else f"it is read as {back[:60]!r}"
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -129,12 +129,17 @@ def split_sentences(
     return [piece for sentence in _sentences(text, ends, short, plain) for piece in _pieces(sentence, plain)]
 
 
+@cache
+def sentence_ends(ends: tuple[str, ...], plain: bool) -> re.Pattern[str]:
+    marks = "|".join(map(re.escape, sorted(ends, key=len, reverse=True)))
+    tag = "" if plain else "|</prosody"
+    return re.compile(rf"(?:{marks})+[{re.escape(CLOSERS)}]*(?=\s|${tag})|\n\s*\n")
+
+
 def _sentences(text: str, ends: Sequence[str], short: Collection[str], plain: bool) -> list[str]:
     if not ends:
         return [text.strip()] if text.strip() else []
-    marks = "|".join(map(re.escape, sorted(ends, key=len, reverse=True)))
-    tag = "" if plain else "|</prosody"
-    pattern = re.compile(rf"(?:{marks})+[{re.escape(CLOSERS)}]*(?=\s|${tag})|\n\s*\n")
+    pattern = sentence_ends(tuple(ends), plain)
     whole = [] if plain else markup.spans(text)
     inner = set(chain.from_iterable(one.points for one in initials(text)))
     sentences, at = [], 0

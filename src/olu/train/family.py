@@ -243,6 +243,7 @@ class Data:
     features: Callable[[Any, Base | None], Sequence[PreparedFeature]] | None = None  # (config, base)
     vocabulary: VocabularyKind = "symbols"
     merges: Callable[[Any], int] = lambda config: 0  # of pieces: how many are learnt where no base brings its own
+    by_phones: Callable[[Any], bool] = lambda config: False  # of pieces from a base: whether they are cut of phones
     token_frames: Callable[[Any], TokenFrames | None] | None = None  # (config): whether durations are given
     # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from; config=) -> what
     # its learner is told of the corpus by `observe`, as JSON; `notes` in it are said. Where it names clips as the
@@ -289,6 +290,7 @@ class Bases:
     opened: Callable[[Path], nn.Module] | None = None  # a package of one alone, such as x.vocoder, to be heard with
     tell: Callable[[Path], list[str]] | None = None  # what one is, in sentences, where loading it would be too much
     knows: Callable[[Path], bool] | None = None  # whether a folder or file is one of its own, by a look at its names
+    suits: Callable[[Path, str], list[str]] | None = None  # what it knows of a language: its tag, its letters
 
 
 @dataclass(frozen=True)
@@ -308,7 +310,7 @@ class Format:
 class Speaks:
     """How a run becomes a voice."""
 
-    engine: str  # the module of speak/engines/ that runs its package: latents, mel or tokens
+    engine: str  # the module of speak/engines/ that runs its package: latents, mel, tokens or flow
     export: Callable[..., dict[str, Any]]  # (learner, folder=, **needed) -> facts for voice.json; writes the graphs
     knobs: Callable[[Any], tuple[Knob, ...]]  # (config): what a speaker may turn, with range and default
     formats: tuple[Format, ...] = ()  # of other programs
@@ -318,6 +320,7 @@ class Speaks:
     resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
     bits: tuple[int, ...] = ()  # of its weights in a package, to choose from; `export` gets what was chosen as `bits`
+    marks: bool = False  # its voices put a watermark into what they say, unless `export` is told watermark=False
     stands_in: tuple[Kind, ...] = ()  # of these: what a learner has a plain one for, while there is none
 
 

@@ -15,11 +15,19 @@ APART = 0.1  # of the spread: a new row beside the one it was copied from
 
 @dataclass(frozen=True)
 class Growth:
-    """New rows of a table: for each the old row it starts from, several for their mean, or None for the mean of all."""
+    """New rows of a table: for each the old row it starts from, several for their mean, or None for the mean of all.
+
+    `again`: old rows that nothing used, and that start anew for something.
+    """
 
     old: int
     parents: tuple[int | tuple[int, ...] | None, ...]
     scale: float = 1.0
+    again: tuple[tuple[int, int | tuple[int, ...] | None], ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.parents or self.again)
 
     @property
     def rows(self) -> int:
@@ -28,13 +36,17 @@ class Growth:
 
 def enlarged(table: Tensor, growth: Growth) -> Tensor:
     """Old rows as they are, then the new, of their size: much smaller or larger ones would not learn at their pace."""
-    if not growth.parents:
+    if not growth.changes:
         return table
     random = torch.Generator().manual_seed(0)
-    noise = torch.randn(len(growth.parents), *table.shape[1:], generator=random)
-    rows = [_start(table, parent) for parent in growth.parents]
-    starts, spreads = (torch.stack(both) for both in zip(*rows, strict=True))
-    return torch.cat([table, starts + growth.scale * spreads * noise])
+    parents = [*growth.parents, *(parent for _, parent in growth.again)]
+    noise = torch.randn(len(parents), *table.shape[1:], generator=random)
+    starts, spreads = (torch.stack(both) for both in zip(*(_start(table, one) for one in parents), strict=True))
+    made = (starts + growth.scale * spreads * noise).to(table.dtype)
+    grown = torch.cat([table, made[: len(growth.parents)]])
+    for (row, _), value in zip(growth.again, made[len(growth.parents) :], strict=True):
+        grown[row] = value
+    return grown
 
 
 def _start(table: Tensor, parent: int | tuple[int, ...] | None) -> tuple[Tensor, Tensor]:
@@ -62,7 +74,10 @@ def enlarged_checkpoint(checkpoint: Checkpoint, names: Sequence[str], growth: Gr
             if key in optimiser:
                 held = optimiser[key]
                 start = held.mean(0) if moment == "exp_avg_sq" else torch.zeros_like(held[0])
-                optimiser[key] = torch.cat([held, start.expand(len(growth.parents), *start.shape)])
+                grown = torch.cat([held, start.expand(len(growth.parents), *start.shape)])
+                for row, _ in growth.again:
+                    grown[row] = start
+                optimiser[key] = grown
     return replace(checkpoint, weights=weights, optimiser=optimiser)
 
 

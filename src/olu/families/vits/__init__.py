@@ -182,6 +182,12 @@ FAMILY = Family(
                 loses=f"{READING}; how far its ids are off is measured",
                 noiseless="sherpa-onnx takes the noise each time it speaks (--vits-noise-scale)",
             ),
+            Format(
+                "android",
+                "Android, as a speech engine",
+                _writer("android", "write_android"),
+                loses="seeds; markup",
+            ),
         ),
         training=_to_part,
         resynthesis=_copy,

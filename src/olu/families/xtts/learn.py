@@ -19,7 +19,6 @@ from olu.core.types import Audio
 from olu.families.xtts.batch import Span, XttsBatch, collated
 from olu.families.xtts.codes import Dvae
 from olu.families.xtts.config import CODE_SAMPLES, MELS, OUT_HOP, OUT_RATE, RATE, XttsConfig
-from olu.families.xtts.corpus import CodeFigures
 from olu.families.xtts.decoder import frames_of
 from olu.families.xtts.model import Gpt, SoundMaker
 from olu.families.xtts.scratch import SoundDiscriminator, dvae_losses, griffin_lim, resampled, spectral_distance
@@ -30,6 +29,7 @@ from olu.nn.discriminators import discriminator_loss, may_move
 from olu.nn.lora import add_lora, is_lora
 from olu.nn.sequence import CODE, TEXT, CodeSequence, SequenceRules, Sequences, packed
 from olu.speak.engines.sampling import Sampler
+from olu.train.code_figures import CodeFigures
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
 TABLES = (

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from olu.families.xtts.spectrum import power_mel
-from olu.features.mel import mel_bank
+from olu.features.mel import mel_bank, power_mel
 
 RATE, FFT, WINDOW, HOP, MELS = 16_000, 512, 400, 160, 64
 PREEMPHASIS = 0.97

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from olu.families.xtts.config import MELS, RATE
-from olu.features.mel import FLOOR, mel_bank
+from olu.features.mel import FLOOR, mel_bank, power_mel
 
 HOP, WINDOW, HIGH = 256, 1024, 8000.0
 CODE_FFT, PROMPT_FFT = 1024, 2048
@@ -20,14 +20,6 @@ def code_mel(wave_BS: Tensor, mel_stats: Tensor) -> Tensor:
 def prompt_mel(wave_BS: Tensor, mel_stats: Tensor) -> Tensor:
     """[B, 80, S // 256 + 1], as the conditioning encoder takes it."""
     return _scaled(wave_BS, mel_stats, fft=PROMPT_FFT)
-
-
-def power_mel(wave_BS: Tensor, *, fft: int, hop: int, window: Tensor, bank_MN: Tensor) -> Tensor:
-    """Powers [B, M, S // hop + 1] of frames around every hop, the edges reflected."""
-    spectrum = torch.stft(
-        wave_BS, fft, hop_length=hop, win_length=len(window), window=window, center=True, return_complex=True
-    )
-    return bank_MN @ (spectrum.real.square() + spectrum.imag.square())
 
 
 def _scaled(wave_BS: Tensor, mel_stats: Tensor, *, fft: int) -> Tensor:

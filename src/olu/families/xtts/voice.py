@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 PROMPT_SECONDS, PIECE_SECONDS, LEAST_SECONDS = 30, 4, 0.33  # of all references together, of a piece, of the last piece
 VECTOR_SECONDS = 30  # of each reference
-SILENT_DBFS = -50.0  # of a code's own stretch of sound
 MOST_SILENCE = 64  # codes that are listed as silence
 PACE = 1.5
 
@@ -123,16 +122,14 @@ def speaker_vector(learner: XttsLearner, speaker: int, waves: Sequence[NDArray[n
 
 def silence_codes(learner: XttsLearner, wave: NDArray[np.float32]) -> list[int]:
     """Codes of stretches of a recording in which nothing is heard."""
-    import numpy as np
     import torch
+
+    from olu.train.code_figures import silent_codes
 
     if len(wave) < CODE_SAMPLES:
         return []
     codes = learner.dvae.codes(torch.from_numpy(wave)[None], learner.mel_stats)[0].tolist()
-    count = len(wave) // CODE_SAMPLES
-    power = np.square(wave[: count * CODE_SAMPLES].reshape(count, -1).astype(np.float64)).mean(1)
-    silent = 10 * np.log10(np.maximum(power, 1e-12)) < SILENT_DBFS
-    return [code for code, quiet in zip(codes, silent, strict=False) if quiet]
+    return silent_codes(wave, codes, samples=CODE_SAMPLES)
 
 
 def resynthesis(learner: Any, audio: Audio, *, speaker: int) -> Audio:

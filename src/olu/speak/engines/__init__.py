@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from olu.speak.package import Outline, Package
     from olu.text.vocabulary import SymbolVocabulary
 
-ENGINES = ("latents", "mel", "tokens")
+ENGINES = ("latents", "mel", "tokens", "flow")
 FIRST_SECONDS = 0.25  # the first chunk, for a quick start
 GROWTH = 3  # each one after it is this much longer
 MOST_SECONDS = 4.0  # memory grows with this, and what is longer no longer fits the processor's cache

@@ -16,6 +16,7 @@ class StatusOptions:
 class DoctorOptions:
     install_eval: bool = flag("Install what 'olu audit --deep' and 'olu evaluate' listen with.")
     base: str | None = option("Fetch this base and load it: a path, or an id on the hub.", role="input", hub=True)
+    watermark: Path | None = option("Look for a voice's watermark in this sound.", metavar="FILE", role="input")
 
 
 @options

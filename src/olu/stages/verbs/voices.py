@@ -10,7 +10,7 @@ from olu.stages.verbs.training import device_option, threads_option
 
 LISTENS = "cpu, cuda, cuda:1 or mps, for the recogniser."
 # Typed here so that --help needs no network code; a test holds it to the list of formats.
-FORMATS = "voice, hf, hf-train, mms, onnx, piper, sherpa, coqui"
+FORMATS = "voice, hf, hf-train, mms, onnx, piper, sherpa, coqui, android, web"
 
 
 def output_option(help: str, **said: Any) -> Any:
@@ -85,7 +85,7 @@ class ListeningOptions:
 
 @options
 class ExportOptions:
-    source: Path = argument("WS", "A workspace, or a checkpoint of another program.", role="workspace")
+    source: Path = argument("WS", "A workspace, a voice, or a checkpoint of another program.", role="workspace")
     to: str = option(f"Format: {FORMATS}.", default="voice")
     run: str | None = option("Default: the newest finished run.")
     step: int | None = option("Default: the run's best step.")
@@ -94,8 +94,12 @@ class ExportOptions:
     language: str = option("Of a workspace of several: the one that it speaks.", default="", metavar="CODE")
     with_training: bool = flag("Put in what training on needs.")
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
-    bits: int | None = option("Of a large voice's weights: 8, 16 or 32; else 8.", choices=(8, 16, 32))
+    bits: int | None = option("Of a large voice's weights: 4, 8, 16 or 32; else 8.", choices=(4, 8, 16, 32))
+    no_watermark: bool = flag("Leave out the watermark of voices made from Chatterbox.")
     lexicon: Path | None = option("Words it then reads as this .tsv says.", metavar="FILE", role="input")
+    runtime: Path | None = option(
+        "For web: npm's onnxruntime-web; else ./node_modules has it.", metavar="FOLDER", role="input"
+    )
     licence: str = option("What it is given away under; default: what its parts say.", default="")
     override_licence: str = option("Why --licence may differ.", default="", metavar="REASON")
     push: str | None = option("Put it on the Hugging Face hub.", metavar="REPO")

@@ -21,6 +21,7 @@ from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS
 from olu.studio.render import page
 from olu.studio.roots import NotHere, StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio, Who
+from olu.text.languages import two_letters
 
 router = APIRouter()
 TEXTS = "texts.txt"
@@ -47,6 +48,7 @@ def record(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
         "record.html",
         ws=place,
         prompts=prompts,
+        language=two_letters(place.language) or place.language,
         first=prompts[:FIRST],
         words=consent.current_words(place),
         longest=consent.LONGEST,

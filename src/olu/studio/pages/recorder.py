@@ -16,6 +16,7 @@ from olu.studio.people import CurrentPerson
 from olu.studio.render import environment
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.takes import MOST_BYTES, NoConsent, SpokenTake, TakeDiffers
+from olu.text.languages import two_letters
 
 router = APIRouter()
 LONGEST_SECONDS = 30  # of a take: the page stops there, as the audit calls more too long
@@ -48,7 +49,7 @@ def state(studio: CurrentStudio, person: CurrentPerson, link: str) -> dict[str, 
     return {
         "name": person.name,
         "workspace": ws.name,
-        "language": ws.language,
+        "language": two_letters(ws.language) or ws.language,  # as a browser knows it
         "link": person.link,
         "seconds": LONGEST_SECONDS,
         "consent": {"text": words.text, "version": words.version, "sha256": words.sha256, "agreed": known},

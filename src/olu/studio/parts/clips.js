@@ -243,22 +243,28 @@ async function hold(row) { // whether it is mine now; asked again while I write
 
 function letGo(row) {
   clearInterval(renewing);
+  send("hands", { id: row.dataset.id, tab, hold: false });
+}
+
+function send(what, ask) { // also while the page goes
   const headers = { "Content-Type": "application/json", "X-Olu-Studio": "1" };
-  const body = JSON.stringify({ id: row.dataset.id, tab, hold: false });
-  fetch(`${api}/hands`, { method: "POST", headers, body, keepalive: true }).catch(() => {});
+  fetch(`${api}/${what}`, { method: "POST", headers, body: JSON.stringify(ask), keepalive: true }).catch(() => {});
 }
 addEventListener("pagehide", () => {
   const row = list?.querySelector(".edit:not([hidden])")?.closest(".clip-row");
   if (row) letGo(row);
+  tellStopped();
 });
 
 let stopping = 0;
-function stopped() { // the next person goes on here
+function stopped() { // the next person goes on here; told twice in a second at most
+  stopping ||= setTimeout(tellStopped, 500);
+}
+function tellStopped() {
+  const row = chosen();
+  if (stopping && row) send("stopped", { id: row.dataset.id, query: location.search, by: name() });
   clearTimeout(stopping);
-  stopping = setTimeout(() => {
-    const row = chosen();
-    if (row) post(`${api}/stopped`, { id: row.dataset.id, query: location.search, by: name() }).catch(() => {});
-  }, 600);
+  stopping = 0;
 }
 
 // ---- writing
@@ -417,3 +423,4 @@ const wanted = /^#clip=(.*)$/.exec(location.hash)?.[1];
 if (wanted && rowOf(decodeURIComponent(wanted))) choose(rowOf(decodeURIComponent(wanted)));
 else if (location.hash === "#last") choose(rows().at(-1));
 else if (rows().length) choose(rows()[0], { focus: document.activeElement === document.body, scroll: location.hash === "#first" });
+if (location.hash === "#first") stopped();

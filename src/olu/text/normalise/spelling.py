@@ -128,6 +128,8 @@ class Speller:
         self.word = re.compile(spelling.word)
         self.called = re.compile(f"(?:{spelling.called})\\Z") if spelling.called else None
         self._symbols = re.compile("|".join(re.escape(sign) for sign in spelling.symbols) or "(?!)")
+        cues = {title.behind for title in spelling.titles.values() if title.behind}
+        self._behind = {cue: re.compile(f"(?:{cue})\\s+\\Z") for cue in cues}
 
     def has_letters(self, text: str) -> bool:
         """Whether capitals stand together or alone."""
@@ -226,7 +228,7 @@ class Speller:
             return None  # nota D. Luis: the letter ends its sentence
         follows = NEXT.match(found.string, one.end)
         fits = follows is not None and (
-            follows[1] in title.names or (title.behind and re.search(f"(?:{title.behind})\\s+\\Z", before))
+            follows[1] in title.names or (title.behind and self._behind[title.behind].search(before))
         )
         return title.said if fits else None
 

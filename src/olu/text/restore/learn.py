@@ -209,7 +209,11 @@ def fit(
         listed=listed,
     )
     model = replace(model, letters=_letter_model(list(_taught(split, more, model)), model))
-    half = [MarkedLine.of(line) for line in dotted]
+    return _with_words(model, split, [MarkedLine.of(line) for line in dotted])
+
+
+def _with_words(model: MarkModel, split: Sequence[MarkedLine], half: Sequence[MarkedLine]) -> MarkModel:
+    """The model with its weights of words, learnt from marked lines and, for dots alone, from half marked ones."""
     cases = [case for line in split for case in _word_cases(line, model)]
     cases += [case for line in half for case in _word_cases(line, model, dots=True)]
     table = fit_choices(cases, len(model.words), **WORD_FIT) if cases else model.words

@@ -318,7 +318,7 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
         notes=[*clips.notes, *texts.notes, *learner.notes],
         ranks=asked.ranks,
         sentences=own,
-        growth=learner.growth if learner.growth and learner.growth.parents else None,
+        growth=learner.growth if learner.growth and learner.growth.changes else None,
         held_rows=learner.held_rows,
         ear=listener.ear({**texts.readings, **own_readings(learner.recipe, texts.frontend)}) if listener else None,
         features=features,
@@ -364,7 +364,7 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
     if start.companions:
         learner.accompany({one.name: _frozen(one, start.device) for one in start.companions})  # type: ignore[operator]
     notes = _first_weights(replace(start, recipe=recipe), learner, growth, clips.speakers)
-    if scale != 1.0 and not start.kept and not (growth and growth.parents):
+    if scale != 1.0 and not start.kept and not (growth and growth.changes):
         notes.append(f"model.init_scale = {scale:g} has no effect: no symbol is new")
     strange = new_symbols(vocabulary, growth, texts.readings, clips.kept) if growth else []
     notes += said_of_new(strange)

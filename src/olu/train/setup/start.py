@@ -218,7 +218,7 @@ def begun_from(
     bases = family.bases
     if bases and bases.fold_speakers and len(speakers) > old:
         checkpoint = bases.fold_speakers(checkpoint, learner, old=old)
-    if bases and growth and growth.parents:
+    if bases and growth and growth.changes:
         checkpoint = enlarged_checkpoint(checkpoint, bases.symbol_rows, growth)
     return checkpoint
 

@@ -27,7 +27,7 @@ from olu.text.frontend import (
     read_state,
 )
 from olu.text.languages import available, load, traits
-from olu.text.piece_growth import Start, prove, starts_of, with_language
+from olu.text.piece_growth import Start, prove, renamed_starts, starts_of, with_language
 from olu.text.pieces import PieceVocabulary, tag_of, vocabulary_from
 from olu.text.several import LanguagesFrontend, parts_of
 from olu.text.vocabulary import (
@@ -159,12 +159,14 @@ def _own_vocabulary(ws: Workspace) -> SymbolVocabulary:
 
 def _of_base(start: TrainingStart, base: Base, clips: Sequence[Clip]) -> Alphabet:
     """The symbols of a base, and those the corpus needs beside them."""
-    frontend = _frontend_for(start.ws, base, clips)
+    frontend = _frontend_for(start.ws, base, clips, phones=start.family.data.by_phones(start.config))
     marks = "vowel" if isinstance(frontend, CharacterFrontend) else frontend.marks
     own = vocabulary_from(dict(base.vocabulary)) if base.vocabulary else None
     if isinstance(own, PieceVocabulary):
-        grown = _grown(own, frontend, clips, start.ws.language, merges=start.family.data.merges(start.config))
-        return grown, {**frontend.state(), "inventory": _signs(grown)}
+        merges, held = start.family.data.merges(start.config), start.recipe.plan.freeze_old_rows
+        grown = _grown(own, frontend, clips, start.ws.language, merges=merges, held=held)
+        known = read_state(start.ws.readings / "frontend.json")["inventory"]
+        return grown, {**frontend.state(), "inventory": _inventory(grown, frontend, phones=known)}
     readings = [read_clip(frontend, clip.text, clip.language)[0] for clip in clips]
     before = own or SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
     needed = {symbol for one in readings for symbol in one.symbols(before.marks)}
@@ -176,15 +178,28 @@ def _of_base(start: TrainingStart, base: Base, clips: Sequence[Clip]) -> Alphabe
     return vocabulary, {**frontend.state(), "inventory": known}
 
 
-def _signs(vocabulary: PieceVocabulary) -> list[str]:
-    """What a text may be written with: a frontend lists all else as not read."""
-    return [" ", *(piece for piece in vocabulary.sayable() if len(piece) == 1)]
+def _inventory(
+    vocabulary: PieceVocabulary, frontend: CorpusFrontend, *, phones: list[str] | None = None
+) -> list[str] | None:
+    """What a text may be written with: a frontend lists all else as not read. `phones`: those of the workspace."""
+    parts = frontend.by.values() if isinstance(frontend, LanguagesFrontend) else (frontend,)
+    by_letters = [one for one in parts if isinstance(one, CharacterFrontend)]
+    return vocabulary.signs(lower=all(one.lower for one in by_letters)) if by_letters else phones
 
 
 def _grown(
-    old: PieceVocabulary, frontend: CorpusFrontend, clips: Sequence[Clip], main: str, *, merges: int = 0
+    old: PieceVocabulary,
+    frontend: CorpusFrontend,
+    clips: Sequence[Clip],
+    main: str,
+    *,
+    merges: int = 0,
+    held: bool = False,
 ) -> PieceVocabulary:
-    """Pieces with the corpus' languages in them; merges that are learnt leave sentences of other ones as they are."""
+    """Pieces with the corpus' languages in them; merges that are learnt leave sentences of other ones as they are.
+
+    `held`: old rows stay as they are, so that a new tag needs one of its own.
+    """
     texts: dict[str, list[str]] = {}
     for clip in clips:
         reading = read_clip(frontend, clip.text, clip.language)[0]
@@ -193,19 +208,24 @@ def _grown(
         sorted(texts, key=lambda code: (code == main, code)), 1
     ):  # texts unknown have the last
         keep = [one for other in available() if other.code != code for one in other.sentences()] if merges else []
-        old = with_language(old, texts[code], language=code, merges=merges * place // len(texts), keep=keep)
+        old = with_language(
+            old, texts[code], language=code, merges=merges * place // len(texts), keep=keep, on_spare=not held
+        )
     return old
 
 
-def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFrontend:
+def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip], *, phones: bool = False) -> CorpusFrontend:
     """A voice of ours reads on as it did; with one of another language the workspace's own reading counts.
 
-    That counts too where a checkpoint holds phones and nothing of how they are found.
+    That counts too where a checkpoint holds phones and nothing of how they are found, and where pieces are to be cut
+    of phones.
     """
     if base.frontend is None:
         held = read_state(ws.readings / "frontend.json")
         own = from_state({**language_state(held, ws.language), "inventory": None})
-        pieces = (base.vocabulary or {}).get("kind") == "pieces"  # of letters, always
+        pieces = (base.vocabulary or {}).get("kind") == "pieces"
+        if pieces and phones:
+            return _phones(held, ws.language)
         if not pieces and is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
             return own
         if held["kind"] == LanguagesFrontend.kind:
@@ -216,6 +236,16 @@ def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFro
         given = parts_of(given).get(ws.language, given)
     same = given.get("language") == ws.language and read["kind"] != LanguagesFrontend.kind
     return corpus_from_state({**(given if same else read), "inventory": None})
+
+
+def _phones(held: dict[str, Any], main: str) -> CorpusFrontend:
+    """The workspace's own reading by phones, of every language it has."""
+    states = parts_of(held) if held["kind"] == LanguagesFrontend.kind else {main: held}
+    if letters := [code for code, state in states.items() if state["kind"] == CharacterFrontend.kind]:
+        raise TrainError(
+            f"{', '.join(letters)} is read by letters here: run 'olu read --symbols phones', or learn letters"
+        )
+    return corpus_from_state({**held, "inventory": None})
 
 
 def _letters(ws: Workspace, base: Base, code: str) -> CharacterFrontend:
@@ -234,8 +264,12 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     read = read_state(corpus.ws.readings / "frontend.json")
     folds = state.get("folds", {})
     if isinstance(before, PieceVocabulary):
-        pieces = _grown(before, corpus_from_state({**state, "inventory": None}), clips, corpus.ws.language)
-        return pieces, state if pieces.size == before.size else {**state, "inventory": _signs(pieces)}
+        open_ = corpus_from_state({**state, "inventory": None})
+        pieces = _grown(before, open_, clips, corpus.ws.language, held=start.recipe.plan.freeze_old_rows)
+        if pieces.size == before.size:
+            return pieces, state
+        phones = sorted({*(state["inventory"] or ()), *(read["inventory"] or ())})
+        return pieces, {**state, "inventory": _inventory(pieces, open_, phones=phones)}
     state = _with_languages(state, read)
     if start.recipe.base:
         open_ = corpus_from_state({**state, "inventory": None})
@@ -271,7 +305,8 @@ def _new_tags(before: SymbolVocabulary, clips: Sequence[Clip]) -> set[str]:
 def growth_from(old: tuple[str, ...], vocabulary: SymbolVocabulary, *, scale: float, language: str) -> Growth:
     """The rows that are new in a vocabulary, and where each starts."""
     if isinstance(vocabulary, PieceVocabulary):
-        return Growth(len(old), starts_of(old, vocabulary, language=language), scale)
+        starts, again = starts_of(old, vocabulary, language=language), renamed_starts(old, vocabulary)
+        return Growth(len(old), starts, scale, again)
     known = {symbol: id for id, symbol in enumerate(old) if symbol in set(vocabulary.sayable())}
     tags = {symbol: id for id, symbol in enumerate(old) if is_language_tag(symbol)}
     near = (
@@ -294,13 +329,14 @@ def new_symbols(
     """Each new symbol, the commonest first: how often it comes, where, and what it starts from; null: the mean."""
     counts: Counter[str] = Counter()
     seen_in: dict[str, str] = {}
-    new = set(vocabulary.symbols[growth.old :])
+    parents = dict(zip(vocabulary.symbols[growth.old :], growth.parents, strict=True))
+    parents |= {vocabulary.symbols[row]: parent for row, parent in growth.again}
+    new = set(parents)
     for clip in clips:
         found = [symbol for symbol in _said(vocabulary, readings[clip.id]) if symbol in new]
         counts.update(found)
         for symbol in found:
             seen_in.setdefault(symbol, _place(symbol, clip, readings[clip.id]))
-    parents = dict(zip(vocabulary.symbols[growth.old :], growth.parents, strict=True))
     return [
         {
             "symbol": symbol,

@@ -43,7 +43,7 @@ def write_sherpa(subject: ExportSubject, folder: Path) -> list[str]:
         subject.learner,
         path=folder / "model.onnx",
         reader=reader,
-        facts=_metadata(subject, characters=not use_words, add_blank=spaced),
+        facts=sherpa_facts(subject, characters=not use_words, add_blank=spaced),
     )
     noise = made["noise_scale"]
     lost.append(f"the noise it speaks with: give sherpa-onnx --vits-noise-scale={noise:g} each time")
@@ -56,7 +56,7 @@ def write_sherpa(subject: ExportSubject, folder: Path) -> list[str]:
     return lost
 
 
-def _metadata(subject: ExportSubject, *, characters: bool, add_blank: bool) -> dict[str, str]:
+def sherpa_facts(subject: ExportSubject, *, characters: bool, add_blank: bool) -> dict[str, str]:
     known = [mark for mark in PUNCTUATION if mark in subject.vocabulary.symbols]
     return {
         "model_type": "vits",

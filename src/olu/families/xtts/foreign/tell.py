@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
-from torch import Tensor
-
-from olu.core.errors import TrainError
 from olu.core.words import first_names, many, size
 from olu.families.xtts.config import MELS
 from olu.families.xtts.foreign.read import DVAE, MEL_STATS, Release, read_release
 from olu.families.xtts.plan import memory, saved
 from olu.text.piece_files import read_pieces
+from olu.train.weight_check import check_numbers
 
 SECONDS, TOKENS = 11.6, 200  # of the longest clip that the published weights learnt from
 SHOWN = 24  # tags
@@ -39,13 +36,6 @@ def sentences(place: Path) -> list[str]:
         *_needs(release),
         *release.notes,
     ]
-
-
-def check_numbers(weights: Mapping[str, Tensor]) -> None:
-    """One tensor at a time, straight from the file."""
-    for name, value in weights.items():
-        if value.is_floating_point() and not bool(value.isfinite().all()):
-            raise TrainError(f"numbers in {name} are none: take an earlier checkpoint, or download it again")
 
 
 def _numbers(release: Release) -> str:

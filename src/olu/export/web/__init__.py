@@ -1,0 +1,101 @@
+"""A voice for a browser: a folder for any file server, with onnxruntime-web, the reading, a worker and a page."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from olu.core.errors import ExportError
+from olu.core.files import write_json, write_text
+from olu.speak.package import Package
+from olu.speak.portable.reading import PortableReading, reading_files
+from olu.speak.voice import Voice
+from olu.text.languages import load
+
+FORMAT = "olu-web/1"
+PACKAGE = "onnxruntime-web"
+RUNTIME = {  # its files -> their names in the folder: not every server knows .mjs
+    "dist/ort.wasm.min.mjs": "ort.js",
+    "dist/ort-wasm-simd-threaded.mjs": "ort-wasm.js",
+    "dist/ort-wasm-simd-threaded.wasm": "ort.wasm",
+}
+SCRIPTS = ("olu.js", "worker.js", "voice.js", "random.js")
+HOW = "fetch it once with 'npm install onnxruntime-web', and name its folder: --runtime node_modules/onnxruntime-web"
+
+
+def runtime_folder(asked: Path | None) -> Path:
+    """Where onnxruntime-web lies: the folder that is named, else the one that npm made here."""
+    place = asked or Path("node_modules") / PACKAGE
+    lacks = next((name for name in ("package.json", *RUNTIME) if not (place / name).is_file()), None)
+    if lacks is None:
+        return place
+    if asked is None:
+        raise ExportError(f"a page needs {PACKAGE}, which is not in {place.parent}: {HOW}")
+    raise ExportError(f"--runtime {asked} is not the package {PACKAGE} (no {lacks}): {HOW}")
+
+
+def write_web(package: Package, folder: Path, *, runtime: Path) -> list[str]:
+    """Into a folder; returns what is other than in Python."""
+    if package.engine != "latents":
+        raise ExportError(
+            f"a voice of the engine {package.engine!r} does not speak in a page: only VITS voices do"
+            "; serve it with 'olu serve'"
+        )
+    voice = Voice(package, threads=1)
+    reading = PortableReading(voice.reader(), join=voice.engine.join_words)
+    for name, data in reading_files(reading).items():
+        (folder / name).write_bytes(data)
+    for name, network in package.graphs.items():
+        (folder / f"{name}.onnx").write_bytes(network.data)
+    write_json(folder / "voice.json", web_facts(package, voice))
+    here = files("olu.export.web")
+    for name in SCRIPTS:
+        (folder / name).write_bytes(here.joinpath(name).read_bytes())
+    language = load(voice.language)
+    example = html.escape(next(iter(language.sentences()), ""))
+    page = here.joinpath("index.html").read_text(encoding="utf-8")
+    write_text(
+        folder / "index.html", page.format(name=html.escape(voice.name), language=voice.language, example=example)
+    )
+    for source, name in RUNTIME.items():
+        shutil.copyfile(runtime / source, folder / name)
+    write_text(folder / "README.md", _readme(package, voice, json.loads((runtime / "package.json").read_text("utf-8"))))
+    return ["loudness and another sample rate: the page plays the voice as it is"]
+
+
+def web_facts(package: Package, voice: Voice) -> dict[str, Any]:
+    """What the scripts must know of the voice."""
+    facts = package.facts
+    sampling = facts["sampling"]
+    return {
+        "format": FORMAT,
+        "name": voice.name,
+        "language": voice.language,
+        "speakers": voice.speakers,
+        "rate": voice.rate,
+        "hop": facts["hop"],
+        "channels": facts["channels"],
+        "context": voice.engine.context,
+        "noise": sampling["noise_scale"],
+        "duration_noise": sampling["duration_noise_scale"],
+        "length_scale": sampling["length_scale"],
+        "graphs": {name: f"{name}.onnx" for name in package.graphs},
+        "licence": facts.get("licence", ""),
+        "credits": facts.get("credits", ""),
+    }
+
+
+def _readme(package: Package, voice: Voice, runtime: dict[str, Any]) -> str:
+    facts = package.facts
+    page = files("olu.export.web").joinpath("readme.txt").read_text(encoding="utf-8")
+    return page.format(
+        name=voice.name,
+        licence=facts.get("licence") or "not stated",
+        credits=facts.get("credits") or "not stated",
+        version=runtime.get("version", "of an unknown version"),
+        runtime_licence=runtime.get("license", "not stated"),
+    )

@@ -1,0 +1,128 @@
+"""What a folder of Chatterbox is, in sentences: for `olu doctor --base`, before anything is trained."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+
+from olu.core.files import hash_file
+from olu.core.words import first_names, many, size
+from olu.families.chatterbox.base import hash_of
+from olu.families.chatterbox.foreign.read import S3GEN_FILES, ChatterboxRelease, all_of, read_release, tensors
+from olu.families.chatterbox.plan import memory, saved
+from olu.text.languages import load
+from olu.text.pieces import SPARE, PieceVocabulary, tag_of
+from olu.train.weight_check import check_numbers
+
+PUBLISHED = {  # bytes, by the names of the released files
+    "t3_cfg.safetensors": (2_129_653_744,),
+    "t3_mtl23ls_v2.safetensors": (2_143_989_752,),
+    "t3_mtl23ls_v3.safetensors": (2_143_989_928,),
+    "t3_23lang.safetensors": (2_143_154_168,),
+    "t3_turbo_v1.safetensors": (1_915_480_052,),
+    "t3_nano_v1.safetensors": (869_899_204,),
+    "s3gen.safetensors": (1_056_484_620,),
+    "s3gen_meanflow.safetensors": (1_064_875_036,),
+    "ve.safetensors": (5_695_784,),
+    "tokenizer.json": (25_470,),
+    "grapheme_mtl_merged_expanded_v1.json": (69_989, 70_011),
+}
+ENGLISH_BLOB = "abd07c71"  # of tokenizer.json: how the hash that git gives the released one begins
+SHOWN, SECONDS, TOKENS = 40, 10.0, 120
+
+
+def sentences(place: Path) -> list[str]:
+    """All that is known of it; what cannot be used is an error."""
+    release = read_release(place)
+    for name, weights in (("t3", release.t3), ("s3gen", release.s3gen), ("ve", release.ve)):
+        check_numbers({f"{name}.{one}": value for one, value in weights.items()})
+    c = release.config
+    numbers = sum(math.prod(one.shape) for one in release.t3.values())
+    return [
+        f"Chatterbox {c.size}: T3 is a {'Llama' if c.backbone == 'llama' else 'GPT-2'} of {c.layers} blocks of"
+        f" {c.width}, {many(len(release.t3), 'tensor')}, {numbers:,} numbers, {release.vocab_size} text ids",
+        *(_file(path) for path in release.files.values()),
+        _tokenizer(release),
+        *_decoders(release),
+        *_needs(release),
+        *release.notes,
+    ]
+
+
+def _file(path: Path) -> str:
+    """Its length beside the released one's, and its hash to compare."""
+    length, known = path.stat().st_size, PUBLISHED.get(path.name)
+    verdict = "" if known is None else ", as released" if length in known else f", released: {known[0]:,}"
+    return f"{path.name}: {length:,} bytes{verdict}, sha256 {hash_file(path)[:16]}{_git(path)}"
+
+
+def _git(path: Path) -> str:
+    if path.name != "tokenizer.json":
+        return ""
+    data = path.read_bytes()
+    made = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return ", the released one by its git hash" if made.startswith(ENGLISH_BLOB) else ""
+
+
+def _tokenizer(release: ChatterboxRelease) -> str:
+    held = release.vocabulary
+    if held is None:
+        return "tokenizer: of bytes (GPT-2's, with tags of its own): it can speak, and is no base for a language"
+    tags = [tag.strip("[]") for tag in held.specials if tag.islower() and len(tag) in (4, 5)]
+    spare = sum(bool(SPARE.fullmatch(one)) for one in held.symbols)
+    said = (
+        f"languages by their tags: {first_names(tags, SHOWN, count=True)}" if held.tagged else "English, without tags"
+    )
+    return f"tokenizer: {held.size} ids, {len(held.merges)} merges, {spare} spare ids; {said}"
+
+
+def _decoders(release: ChatterboxRelease) -> list[str]:
+    """Whether the decoder of two steps may be used with these codes."""
+    found = all_of(release.folder, S3GEN_FILES)
+    if len(found) < 2:
+        return []
+    hashes = {path.name: hash_of(tensors(path), "tokenizer.") for path in found}
+    same = (
+        "one tokenizer, so model.meanflow may choose either"
+        if len(set(hashes.values())) == 1
+        else ("different tokenizers: their codes are not the same, and only one fits this T3")
+    )
+    return [f"{' and '.join(hashes)} have {same}"]
+
+
+def _needs(release: ChatterboxRelease) -> list[str]:
+    c = release.config
+    whole = memory(c, clips=1, seconds=SECONDS, tokens=TOKENS)
+    lora = memory(c.model_copy(update={"lora_rank": 32}), clips=1, seconds=SECONDS, tokens=TOKENS)
+    return [
+        f"to train on it: about {size(whole)} of memory with one clip of {SECONDS:g} s in 32 bits, {size(lora)} with"
+        f" adapters; {size(saved(c))} of disk for a checkpoint"
+    ]
+
+
+def suits(place: Path, language: str) -> list[str]:
+    """What the tokenizer knows of a language: its tag, and the letters its own sentences are written with."""
+    held = read_release(place).vocabulary
+    if held is None:
+        return [f"{language}: take the multilingual Chatterbox; this one cuts texts into bytes of English"]
+    tag, lower = tag_of(language), held.tagged
+    texts = [text.lower() if lower else text for text in load(language).sentences()]
+    signs = {sign for text in texts for sign in held.formed(text) if not sign.isspace()}
+    lost = sorted(signs - set(held.symbols))
+    said = _tag(held, tag, grows=bool(lost)) if held.tagged else f"{language} has no tag here: English texts have none"
+    if not texts:
+        return [said, f"no sentences of {language} are at hand: 'olu train' reports every new symbol"]
+    if not lost:
+        return [said, f"all {len(signs)} signs of its sample sentences have ids"]
+    rows = f"{len(lost)} of {len(signs)} signs of its sample sentences have none ({first_names(lost, 12, count=True)})"
+    return [said, f"{rows}: both tables of text grow by them, or read by phones (model.reads = 'phones')"]
+
+
+def _tag(held: PieceVocabulary, tag: str, *, grows: bool) -> str:
+    if f"[{tag}]" in held.symbols:
+        return f"tag [{tag}]: there, id {held.symbols.index(f'[{tag}]')}"
+    spare = next((id for id, one in enumerate(held.symbols) if SPARE.fullmatch(one)), None)
+    if spare is None or grows:
+        return f"tag [{tag}]: not there; it gets an id at the end"
+    return f"tag [{tag}]: not there; it takes the spare id {spare} ({held.symbols[spare]}), and no table grows"
