@@ -1,4 +1,4 @@
-"""`olu serve` under load on loopback, beside what `olu speak --lines` makes of the same texts in the same run.
+"""`olu serve` under load on loopback, beside what `olu speak --batch` makes of the same texts in the same run.
 
     python benchmarks/serve.py [--voice x.voice --texts lines.txt] [--clients 64] [--seconds 30] [--rounds 3]
 
@@ -276,7 +276,7 @@ async def first_shares(server: Server, *, voice: str, text: str, clients: int, r
 
 
 def offline(path: Path, texts: Sequence[str], folder: Path, *, seconds: float) -> tuple[float, float]:
-    """Seconds of sound a second, and CPU seconds for each of them, of `olu speak --lines` on all cores."""
+    """Seconds of sound a second, and CPU seconds for each of them, of `olu speak --batch` on all cores."""
     from olu.core.job import finish
     from olu.speak.voice import Voice
     from olu.stages.speak import speak_many

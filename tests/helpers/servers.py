@@ -23,6 +23,7 @@ from olu.serve.protocol import Busy, Gone, Late, NoRoom, Read, SoundPiece, Speec
 from olu.serve.server import server
 from olu.serve.settings import ServeSettings
 from olu.speak.voice import TooManyTokens
+from olu.text.refused import RefusedWords
 from olu.web.sockets import address, listen
 
 logging.getLogger(NAME).setLevel(logging.CRITICAL)  # else every request is kept as a record of its test
@@ -148,6 +149,7 @@ class Running:
     base: str
     server: Any
     thread: threading.Thread
+    wyoming: tuple[str, int] = ("", 0)  # where it speaks Wyoming, if it does
 
     @property
     def place(self) -> tuple[str, int]:
@@ -164,16 +166,19 @@ class Running:
 
 
 @contextmanager
-def running(pool: Any = None, *, keys: tuple[bytes, ...] = (), **settings: Any) -> Iterator[Running]:
+def running(
+    pool: Any = None, *, keys: tuple[bytes, ...] = (), refused: tuple[str, ...] = (), **settings: Any
+) -> Iterator[Running]:
     chosen = ServeSettings.model_validate({"port": 0, "grace": 5.0, **settings})
     pool = pool or Tones()
-    site = build(pool, settings=chosen, keys=keys)
+    site = build(pool, settings=chosen, keys=keys, refused=RefusedWords.of(refused))
     held, made = listen(chosen.host, chosen.port), server(site, chosen)
-    thread = threading.Thread(target=lambda: asyncio.run(made.run_with_pool(held)), daemon=True)
+    wyoming = listen(*chosen.wyoming_place) if chosen.wyoming_place else None
+    thread = threading.Thread(target=lambda: asyncio.run(made.run_with_pool(held, wyoming=wyoming)), daemon=True)
     base = address(held)
     thread.start()
     until(lambda: made.started)
-    here = Running(pool, site, base, made, thread)
+    here = Running(pool, site, base, made, thread, wyoming.getsockname()[:2] if wyoming else ("", 0))
     try:
         yield here
     finally:

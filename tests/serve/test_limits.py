@@ -311,4 +311,4 @@ def test_the_options_of_the_verb_are_the_settings() -> None:
     declared = {one.name: one.default for one in parameters(ServeOptions)}
     for name, field in ServeSettings.model_fields.items():
         assert declared.pop(name) == field.default, name
-    assert set(declared) == {"voices", "api_key_file", "check", "as_json", "lexicon"}
+    assert set(declared) == {"voices", "api_key_file", "check", "as_json", "lexicon", "refuse_words"}

@@ -185,6 +185,17 @@ def test_a_typo_is_answered_with_the_right_word(client: openai.OpenAI):
         client.audio.speech.create(model="olu", voice="ada", input=TEXT, extra_body={"speakr": "obi"})
 
 
+def test_a_word_of_the_list_is_refused_by_name(client: openai.OpenAI):
+    with running.running(refused=("ọjọọ", "na-asọ oyi")) as here:
+        known = _at(client, here)
+        for text in ("Ihe ỌJỌỌ, a.", "O na-asọ  oyi!", "<speak>Ihe &#7885;jọọ</speak>"):
+            with pytest.raises(openai.BadRequestError, match="must not be said here") as caught:
+                known.audio.speech.create(model="olu", voice="ada", input=text)
+            assert (caught.value.code, caught.value.param) == ("word_refused", "input")
+        assert not here.pool.asked
+        assert known.audio.speech.create(model="olu", voice="ada", input="ọjọọma, oyi na-asọ.").content
+
+
 def test_busy_says_when_to_come_again(client: openai.OpenAI):
     with pytest.raises(openai.RateLimitError) as caught:
         client.audio.speech.create(model="olu", voice="ada", input="busy")

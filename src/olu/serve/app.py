@@ -26,6 +26,7 @@ from olu.serve.protocol import Speaking
 from olu.serve.response import UNSAID, UNSAID_COUNT
 from olu.serve.routes import Desk, routes
 from olu.serve.settings import ServeSettings
+from olu.text.refused import NO_WORDS, RefusedWords
 
 GREETING = "Habari ya asubuhi."  # in the examples, where a voice has no sentence of its own
 PAGE_FILES = (".html", ".css", ".js", ".svg", ".png", ".ico", ".webmanifest")
@@ -44,9 +45,15 @@ class Site:
     schema: Callable[[], dict[str, Any]]  # the OpenAPI document
 
 
-def build(pool: Speaking, *, settings: ServeSettings, keys: Sequence[bytes] = ()) -> Site:
+def build(
+    pool: Speaking,
+    *,
+    settings: ServeSettings,
+    keys: Sequence[bytes] = (),
+    refused: RefusedWords = NO_WORDS,
+) -> Site:
     log, metrics = Log(texts=settings.log_texts), Metrics(pool.state)
-    desk = Desk(pool, settings, log, metrics)
+    desk = Desk(pool, settings, log, metrics, refused)
     inner = FastAPI(
         title="Olu",
         version=__version__,

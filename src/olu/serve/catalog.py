@@ -200,7 +200,20 @@ def _described(path: Path, package: Outline) -> VoiceInfo:
     except (KeyError, TypeError, ValueError, AttributeError):
         raise VoiceError(f"{path}: voice.json is damaged (its knobs): export the voice again") from None
     sample = _sample(package.check.get("sentences"))
-    return VoiceInfo(name, str(language), rate, tuple(map(str, speakers or ())), 0, False, sample=sample, knobs=knobs)
+    ends = facts.get("sentence_ends")
+    return VoiceInfo(
+        name,
+        str(language),
+        rate,
+        tuple(map(str, speakers or ())),
+        0,
+        False,
+        sample=sample,
+        knobs=knobs,
+        sentence_ends=tuple(map(str, ends)) if isinstance(ends, list) else (),
+        licence=str(facts.get("licence") or ""),
+        credits=str(facts.get("credits") or ""),
+    )
 
 
 def _sample(rows: object) -> str:

@@ -14,6 +14,7 @@ from olu.core.config import did_you_mean
 from olu.core.errors import OluError, TextError
 from olu.serve.protocol import Busy, Gone, Late, NoRoom, Stuck, TooLong
 from olu.speak.voice import TooManyTokens
+from olu.text.refused import WordRefused
 
 INVALID = "invalid_request_error"
 CLOSE = {"Connection": "close"}
@@ -115,6 +116,8 @@ def of(wrong: Exception, *, voice: str) -> Refusal:
             return Refusal(400, message, "sound_too_long", param="input")
         case TooManyTokens():
             return Refusal(400, str(wrong), "too_many_tokens", param="input")
+        case WordRefused():
+            return Refusal(400, str(wrong), "word_refused", param="input")
         case TextError():
             return Refusal(400, str(wrong), "text_unusable", param="input")
         case Late():

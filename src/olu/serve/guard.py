@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import hmac
 import re
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -145,6 +145,16 @@ class RequestGuard:
         for key in self._keys:
             found |= hmac.compare_digest(digest, key)
         return found
+
+    @contextmanager
+    def place(self, client: str) -> Iterator[None]:
+        """Hold a client's place for a request to speak that did not come by HTTP; raises where it may not ask now."""
+        if wait := self._rate.take(client):
+            raise errors.too_often(wait)
+        with self._places.held(client) as free:
+            if not free:
+                raise errors.too_many(self._settings.places)
+            yield
 
     def _refusal(self, path: str, headers: Headers, client: str) -> Refusal | None:
         if self._private and not is_local(host := named(headers.get("host", "")), or_bare=True):

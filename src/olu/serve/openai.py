@@ -166,10 +166,13 @@ def known_model(name: str) -> None:
         raise errors.no_model(name, [MODEL, "tts-1", "tts-1-hd", "gpt-4o-mini-tts"])
 
 
+def no_speaker(shown: VoiceInfo) -> str:
+    return f"speaker: the voice {shown.name} has {', '.join(shown.speakers[:20])}"
+
+
 def manner(wish: SpeechRequest, shown: VoiceInfo) -> Manner:
     if wish.speaker is not None and wish.speaker not in shown.speakers:
-        message = f"speaker: the voice {shown.name} has {', '.join(shown.speakers[:20])}"
-        raise Refusal(400, message, "speaker_not_found", param="speaker")
+        raise Refusal(400, no_speaker(shown), "speaker_not_found", param="speaker")
     rate = rate_of(wish.response_format, shown.rate)
     try:
         asked = Manner(

@@ -68,6 +68,9 @@ class VoiceInfo:
     aliases: tuple[str, ...] = ()  # other names it answers to
     sample: str = ""  # a sentence to try it with
     knobs: tuple[Knob, ...] = ()  # what may be chosen when it speaks
+    sentence_ends: tuple[str, ...] = ()
+    licence: str = ""
+    credits: str = ""  # whom the voice was made from
 
 
 class Busy(Exception):

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.datastructures import Headers
 
 from olu import __version__
+from olu.core.errors import TextError
 from olu.serve import errors, openai
 from olu.serve.encode import KINDS
 from olu.serve.guard import SPEECH, TRACE, RequestGuard
@@ -27,6 +28,7 @@ from olu.serve.openai import (
 from olu.serve.protocol import Speaking, SpeechJob, VoiceInfo
 from olu.serve.response import ENCODING_THREADS, ResponseFormat, SpeechResponse
 from olu.serve.settings import ServeSettings
+from olu.text.refused import NO_WORDS, RefusedWords
 
 Responses = dict[int | str, dict[str, Any]]
 REFUSED = {
@@ -74,6 +76,7 @@ class Desk:
     settings: ServeSettings
     log: Log
     metrics: Metrics
+    refused: RefusedWords = NO_WORDS  # what must not be said
     guard: RequestGuard | None = None  # who knows the keys
     threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(ENCODING_THREADS, thread_name_prefix="encode")
@@ -89,6 +92,12 @@ class Desk:
         if any(shown.name == name for shown in self.pool.shown()):
             raise errors.bad_voice(name)
         raise errors.no_voice(name, [shown.name for shown in self.usable()], foreign=name.lower() in openai.OPENAI)
+
+    def check_words(self, text: str, *, voice: str) -> None:
+        try:
+            self.refused.check(text)
+        except TextError as bad:
+            raise errors.of(bad, voice=voice) from None
 
     def welcomes(self, headers: Headers) -> bool:
         """Whether they may be told which voices there are."""
@@ -122,6 +131,7 @@ def _speech(router: APIRouter, desk: Desk) -> None:
         trace.voice, trace.format = shown.name, wish.response_format
         trace.characters, trace.text = len(wish.input), wish.input
         manner = openai.manner(wish, shown)
+        desk.check_words(wish.input, voice=shown.name)
         most = desk.settings
         ask = SpeechJob(shown.name, wish.input, manner, seconds=most.most_seconds, tokens=most.most_tokens)
         way = ResponseFormat(wish.response_format, wish.stream_format == "sse", wish.timings)

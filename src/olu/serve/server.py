@@ -19,6 +19,7 @@ from olu.serve.app import Site
 from olu.serve.errors import Refusal
 from olu.serve.guard import CONNECTION
 from olu.serve.settings import ServeSettings
+from olu.serve.wyoming import WyomingListener
 from olu.web.headers import SECURITY
 from olu.web.limits import ClientSlots
 from olu.web.signals import ended_by_signals
@@ -56,17 +57,25 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, site: Site) -> None:
         super().__init__(config)
         self._site = site
+        self._wyoming: WyomingListener | None = None
 
-    async def run_with_pool(self, held: socket.socket) -> None:
-        """Until a signal comes; then what was begun is finished, within the grace."""
+    async def run_with_pool(self, held: socket.socket, *, wyoming: socket.socket | None = None) -> None:
+        """Until a signal comes; then what was begun is finished, within the grace.
+
+        `wyoming`: where Home Assistant's protocol is spoken, if it is.
+        """
         pool, log = self._site.desk.pool, self._site.desk.log
         try:
             await pool.start()
+            if wyoming is not None:
+                self._wyoming = WyomingListener(self._site.desk, wyoming)
             await self.serve(sockets=[held])
         finally:
             await pool.stop(grace=0 if self.force_exit else LAST_SECONDS)
             self._site.desk.threads.shutdown(wait=False)
             held.close()
+            if wyoming is not None:
+                wyoming.close()
             log.event("ended", requests=self._site.desk.metrics.requests)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -74,6 +83,14 @@ class Server(uvicorn.Server):
         voices = sorted(one.name for one in self._site.desk.pool.shown() if not one.fault)
         for held in sockets or []:
             self._site.desk.log.event("listening", address=address(held), voices=voices)
+        if self._wyoming is not None:
+            await self._wyoming.start()
+            self._site.desk.log.event("listening for Wyoming", address=self._wyoming.address)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        grace = 0.0 if self.force_exit else self._site.desk.settings.grace
+        over = self._wyoming.end(grace=grace) if self._wyoming else asyncio.sleep(0)
+        await asyncio.gather(super().shutdown(sockets), over)
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
         return ended_by_signals(self.handle_exit)

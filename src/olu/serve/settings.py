@@ -23,6 +23,7 @@ ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 class ServeSettings(Strict):
     host: str = Field("127.0.0.1", min_length=1, max_length=255)
     port: int = Field(8080, ge=0, le=65_535)
+    wyoming: str = Field("", max_length=300)  # PORT or HOST:PORT of Home Assistant's protocol; nothing: not spoken
     workers: int = Field(0, ge=0, le=256)  # 0: one per core
     queue: int = Field(64, ge=1, le=10_000)  # requests that wait or are being spoken
     queue_per_client: int = Field(0, ge=0, le=10_000)  # of these; 0: half of them, this machine as many as there are
@@ -53,6 +54,15 @@ class ServeSettings(Strict):
             if origin != "*" and not ORIGIN.fullmatch(origin):
                 raise ValueError("an origin is like https://example.org, without a path; * is any")
         return origins
+
+    @field_validator("wyoming")
+    @classmethod
+    def _wyoming_place(cls, place: str) -> str:
+        if place:
+            _, _, port = place.rpartition(":")
+            if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
+                raise ValueError("write PORT or HOST:PORT, such as 10200 or 0.0.0.0:10200")
+        return place
 
     @field_validator("trust_proxy")
     @classmethod
@@ -85,6 +95,12 @@ class ServeSettings(Strict):
     def memory_bytes(self, workers: int) -> int:
         """Bytes for each of so many workers; 0 where nothing can hold them to it."""
         return self.worker_memory * 1_000_000 or memory_share(workers)
+
+    @property
+    def wyoming_place(self) -> tuple[str, int] | None:
+        """Host and port of Home Assistant's protocol; without a host, this machine alone."""
+        host, _, port = self.wyoming.rpartition(":")
+        return (host.strip("[]") or "127.0.0.1", int(port)) if port else None
 
     @property
     def body_bytes(self) -> int:

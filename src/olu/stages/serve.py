@@ -8,6 +8,7 @@ import logging
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,6 +22,7 @@ from olu.core.words import many
 from olu.speak.package import voice_place
 from olu.stages.verbs.voices import ServeOptions
 from olu.text.language_data import load_lexicon
+from olu.text.refused import NO_WORDS, RefusedWords
 
 if TYPE_CHECKING:
     from olu.serve.catalog import VoiceCatalog
@@ -47,7 +49,7 @@ class Served:
 
 def run(options: ServeOptions) -> Job[Served]:
     """`olu serve`"""
-    own = {"voices", "api_key_file", "check", "as_json", "lexicon"}
+    own = {"voices", "api_key_file", "check", "as_json", "lexicon", "refuse_words"}
     settings = {one.name: getattr(options, one.name) for one in fields(options) if one.name not in own}
     served = yield from serve(
         options.voices,
@@ -55,6 +57,7 @@ def run(options: ServeOptions) -> Job[Served]:
         only_check=options.check,
         logs=sys.stderr,
         lexicon=options.lexicon,
+        refuse_words=options.refuse_words,
         **settings,
     )
     yield from (Note(f"{name} cannot be used: {why}") for name, why in served.damaged.items())
@@ -68,6 +71,7 @@ def serve(
     only_check: bool = False,
     logs: TextIO | None = None,
     lexicon: Path | None = None,
+    refuse_words: Path | None = None,
     **settings: Any,
 ) -> Job[Served]:
     """Ticks once when the port is ours and the voices are found. `only_check` ends there."""
@@ -84,7 +88,11 @@ def serve(
     keys = read_keys(key_file)
     if lexicon is not None:
         load_lexicon(lexicon)  # a person hears of a wrong line at once
-    with listen(chosen.host, chosen.port) as held:
+    refused = NO_WORDS if refuse_words is None else RefusedWords.load(refuse_words)
+    with ExitStack() as ports:
+        held = ports.enter_context(listen(chosen.host, chosen.port))
+        place = chosen.wyoming_place
+        wyoming = ports.enter_context(listen(*place, options=("--wyoming",))) if place else None
         where = address(held)
         workers = chosen.workers or cores()
         memory = chosen.memory_bytes(workers)
@@ -102,14 +110,17 @@ def serve(
             deadline=chosen.deadline,
             lexicon=None if lexicon is None else str(lexicon.absolute()),
         )
-        site = build(pool, settings=chosen, keys=keys)
+        site = build(pool, settings=chosen, keys=keys, refused=refused)
         yield Tick(0, 1, where)
         if not only_check:
             to_stream(logs)
             if not keys and not _stays_here(held.getsockname()[0]):
                 site.desk.log.event("open to the network without a key", level=logging.WARNING, address=where)
+            if wyoming is not None and not _stays_here(wyoming.getsockname()[0]):
+                heard = address(wyoming).replace("http:", "tcp:")
+                site.desk.log.event("Wyoming has no keys: its port is open", level=logging.WARNING, address=heard)
             _warn_of_readers(key_file, site.desk.log)
-            asyncio.run(server(site, chosen).run_with_pool(held))
+            asyncio.run(server(site, chosen).run_with_pool(held, wyoming=wyoming))
     numbers = site.desk.metrics
     yield Tick(1, 1, where)
     voices = [one.name for one in pool.shown() if not one.fault]

@@ -23,6 +23,7 @@ from olu.speak.stream import Manner, SpokenSentence
 from olu.speak.voice import Voice, check_threads, each
 from olu.stages.melody_files import check_melody_place, write_melody
 from olu.stages.verbs.voices import SpeakOptions
+from olu.text.refused import NO_WORDS, RefusedWords
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -124,35 +125,51 @@ class SpokenOutput:
 def _check_batch(options: SpeakOptions) -> None:
     if options.melody is not None or options.melody_out:
         raise VoiceError("--batch says many texts, and a melody is of one: leave --melody and --melody-out out")
+    if options.lines:
+        raise VoiceError("--batch has its lines in a file, and --lines has them piped in: choose one of the two")
     if options.output is None:
         raise VoiceError("--batch writes many files: name a folder for them with -o")
     if options.text is not None or options.file is not None or options.output == PIPE:
         raise VoiceError("--batch has its texts in its file and needs a folder: leave TEXT, --file and -o - out")
 
 
+def _check_lines(options: SpeakOptions) -> None:
+    if options.output != PIPE:
+        raise VoiceError("--lines speaks as the lines come: send the sound to a pipe with -o -")
+    if options.text not in (None, "-") or options.file is not None:
+        raise VoiceError("--lines has its texts piped in: leave TEXT and --file out")
+    if options.melody is not None or options.melody_out or options.times is not None or options.as_json:
+        raise VoiceError("--lines says many texts into a pipe: leave --melody, --melody-out, --times and --json out")
+
+
 def run(options: SpeakOptions) -> Job[SpokenOutput]:
     """`olu speak`"""
     out = options.output or free_name(Path("speech.wav" if options.format is None else f"speech.{options.format}"))
     wishes: Any = {name: getattr(options, name) for name in WISHES} | {"knobs": knobs_of(options.knob)}
+    refused = NO_WORDS if options.refuse_words is None else RefusedWords.load(options.refuse_words)
     spoken: SpeakSummary | SaidMany
     if options.batch is not None:
         _check_batch(options)
         voice = find_voice(options.voice, threads=1, lexicon=options.lexicon)
-        wishes |= {"format": options.format, "times": options.times}
+        wishes |= {"format": options.format, "times": options.times, "refused": refused}
         spoken = yield from speak_many(options.batch, out, voice, threads=options.threads, **wishes)
+    elif options.lines:
+        _check_lines(options)
+        spoken = yield from _speak_lines(options, wishes, refused)
     else:
-        spoken = yield from _speak_one(options, out, wishes)
+        spoken = yield from _speak_one(options, out, wishes, refused)
     if spoken.dropped:
         unsaid = ", ".join(f"{symbol!r} x{count}" for symbol, count in spoken.dropped.items())
         yield Note(f"not in this voice's alphabet, left unsaid: {unsaid}")
     return SpokenOutput(out, spoken)
 
 
-def _speak_one(options: SpeakOptions, out: Path, wishes: Any) -> Job[SpeakSummary]:
+def _speak_one(options: SpeakOptions, out: Path, wishes: Any, refused: RefusedWords) -> Job[SpeakSummary]:
     """Say the text of the options, or that of a melody, into a file or the pipe."""
     wishes["melody"] = Melody.load(options.melody) if options.melody else None
     told = options.text is not None or options.file is not None or options.melody is None
     words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer) if told else wishes["melody"].text
+    refused.check(words)
     voice = find_voice(options.voice, threads=options.threads, lexicon=options.lexicon)
     if options.melody_out:
         yield from _plan(options.melody_out, voice, words, wishes)
@@ -165,6 +182,36 @@ def _speak_one(options: SpeakOptions, out: Path, wishes: Any) -> Job[SpeakSummar
     except AudioError:
         _forget_output()
         raise
+
+
+def _speak_lines(options: SpeakOptions, wishes: Any, refused: RefusedWords) -> Job[SpeakSummary]:
+    """Say each line of stdin as it comes, all into one stream; a line that cannot be said is told and passed over."""
+    voice = find_voice(options.voice, threads=options.threads, lexicon=options.lexicon)
+    kind = format_of(PIPE, options.format or "wav")
+    manner = _manner(voice, kind, wishes)
+    rate = manner.rate or voice.rate
+    samples, sentences, dropped = 0, 0, Counter[str]()
+    try:
+        with into_pipe(sys.stdout.buffer, kind=kind, rate=rate) as add:
+            for number, line in enumerate(iter(sys.stdin.buffer.readline, b""), 1):
+                try:
+                    text = _decoded(line, f"line {number}").strip()
+                    if not text:
+                        continue
+                    refused.check(text)
+                    for spoken in voice.stream(text, manner=manner, quick=True):
+                        add(spoken.audio.samples)
+                        samples += len(spoken.audio.samples)
+                        sentences += spoken.last
+                        dropped.update(spoken.sentence.dropped if spoken.last else ())
+                except TextError as bad:
+                    yield Note(f"line {number}: {bad}")
+                    continue
+                yield Tick(number, number)
+    except AudioError:
+        _forget_output()
+        raise
+    return SpeakSummary(samples / rate, rate, sentences, dict(dropped))
 
 
 def _plan(places: Sequence[Path], voice: Voice, text: str, wishes: Wishes) -> Job[None]:
@@ -337,6 +384,7 @@ def speak_many(
     format: str | None = None,
     times: str | None = None,
     threads: int = 0,
+    refused: RefusedWords = NO_WORDS,
     **wishes: Unpack[Wishes],
 ) -> Job[SaidMany]:
     """Every line of a file into a file of its own. A line that cannot be said is named at the end."""
@@ -350,6 +398,7 @@ def speak_many(
 
     def one(number: int) -> SpeakSummary:
         name, text = rows[number]
+        refused.check(text)
         return finish(speak_to(folder / f"{name}.{kind}", voice, text, format=kind, times=times, **wishes))
 
     seconds, dropped, failed = 0.0, Counter[str](), dict[int, OluError]()

@@ -129,6 +129,7 @@ class SpeakOptions:
     output: Path | None = output_option("A sound file; - for a pipe; with --batch a folder.")
     file: Path | None = option("A text file to say, UTF-8.", role="input")
     batch: Path | None = option("A file of lines to say: 'text' or 'name|text'.", role="input")
+    lines: bool = flag("Say each line that is piped in as it comes, with the voice held open; needs -o -.")
     format: str | None = option("wav, flac, ogg, opus, mp3 or pcm; else by the ending.")
     speed: float = option("2 is twice as fast; 0.25 to 4.", default=1.0)
     pause: float = option("Seconds of silence between sentences.", default=0.25)
@@ -141,6 +142,9 @@ class SpeakOptions:
     rate: int | None = option("Samples a second; else the voice's own.")
     plain: bool = flag("Read <, [[ and & as they stand: the text has no markup.")
     lexicon: Path | None = option("Words to read as this .tsv says.", metavar="FILE", role="input")
+    refuse_words: Path | None = option(
+        "Say no text that has one of these words, one a line.", metavar="FILE", role="input"
+    )
     times: str | None = option("When each word is heard: json or srt.")
     melody_out: tuple[Path, ...] = option(
         "Where its lengths and pitch are written: .json, .TextGrid or .svg.", default=(), metavar="FILE", role="output"
@@ -156,6 +160,9 @@ class ServeOptions:
     voices: tuple[Path, ...] = argument(None, "Voice packages, workspaces, or folders that hold voices.", role="input")
     host: str = option("The address to listen on; 0.0.0.0 is every one.", default="127.0.0.1")
     port: int = option("0: any that is free.", default=8080)
+    wyoming: str = option(
+        "Speak Home Assistant's protocol there too, such as 10200.", default="", metavar="[HOST:]PORT"
+    )
     workers: int = option("Processes that speak; 0: one per core.", default=0)
     queue: int = option("Requests that wait or are being spoken; more are sent away.", default=64)
     queue_per_client: int = option("Of these, for one client; 0: half.", default=0)
@@ -179,6 +186,9 @@ class ServeOptions:
     watchdog: float = option("Seconds a worker may be silent before it is replaced.", default=60.0)
     worker_memory: int = option("MB a worker may take; 0: its share of three quarters of the machine's.", default=0)
     lexicon: Path | None = option("Words that every voice reads as this .tsv says.", metavar="FILE", role="input")
+    refuse_words: Path | None = option(
+        "Say no text that has one of these words, one a line.", metavar="FILE", role="input"
+    )
     default_voice: str = option("Who answers to alloy and OpenAI's other names; else the only voice.", default="")
     check: bool = flag("Look at voices, settings and port, and end.")
     as_json: bool = flag("Print one JSON object at the end.", "--json")
