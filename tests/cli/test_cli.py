@@ -152,6 +152,8 @@ def said_by(folder: Path) -> Path:
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     here, ws, other, nobody = (tmp_path / name for name in ("s", "ws", "other", "nobody.txt"))
     nobody.write_text("", encoding="utf-8")
+    unsaid = tmp_path / "unsaid.txt"
+    unsaid.write_text("ዝናብ ዘነበ ዛሬ።\nልጁ ወደ ቤት ሄደ።\n", encoding="utf-8")
     words, texts = tmp_path / "words.tsv", tmp_path / "texts.txt"
     words.write_text("ሰላም\ts ə l a m\n", encoding="utf-8")
     marked = " ".join(f"{one}{two}" for one in "bdfgjklmnrst" for two in ("á", "ò", "ẹ́"))
@@ -172,6 +174,8 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "export-corpus": fine("export-corpus", ws, "--to", "vits", "-o", tmp_path / "corpus", "--json").json(),
         "read": fine("read", ws, "--json").json(),
         "align": fine("align", ws, "--from", evenly(ws, tmp_path / "grids"), "--json").json(),
+        "bounds": fine("bounds", ws, "--json").json(),
+        "prompts": fine("prompts", ws, "--from", unsaid, "--count", "2", "--json").json(),
         "cut": fine("cut", ws, "--json").json(),
         "prepare": fine("prepare", ws, "--json").json(),
         "plan": fine("plan", ws, "--print", "--json").json(),
@@ -184,6 +188,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "serve": fine("serve", ws, "--port", "0", "--check", "--json").json(),
         "evaluate": fine("evaluate", ws, "--only", "sanity", "--sentences", "2", "--json").json(),
         "compare": compared(ws, tmp_path),
+        "listening": fine("listening", ws, "first", "--of", tmp_path / "e1", "--kind", "mos", "--json").json(),
         "pack": fine("pack", ws, "-o", tmp_path / "a.tar", "--json").json(),
         "unpack": fine("unpack", tmp_path / "a.tar", tmp_path / "there", "--json").json(),
         "status": fine("status", ws, "--json").json(),

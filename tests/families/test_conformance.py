@@ -398,7 +398,7 @@ TABLES["chatterbox"] = Table(
         "weight_decay": Other(0.1),
         "clip": Other(0.5),
         "average": Other(0.5),
-        "weight_text": Other(0.5),
+        "weight_text": Other(0.5, base={"unconditional": 0.0}),  # the number drawn here drops every text
         "weight_speech": Other(2.0),
         "temperature": Other(0.1),
         "guidance": Other(2.0),

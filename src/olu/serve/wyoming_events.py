@@ -6,10 +6,10 @@ What comes from outside is held to a length and a time before any of it is kept.
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from olu.core.parse import BadData, from_json
 from olu.serve import errors
 from olu.serve.errors import Refusal
 
@@ -103,8 +103,8 @@ def _length(head: dict[str, Any], name: str, most: int) -> int:
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        found = from_json(data)
+    except BadData:
         found = None
     if not isinstance(found, dict):
         raise malformed("this is no event of the Wyoming protocol: a line of JSON begins it")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections import OrderedDict
@@ -12,6 +11,7 @@ from typing import Any
 
 from olu.align.state import alignment_path, tones_of, words_of
 from olu.core.files import Workspace
+from olu.core.parse import from_json
 from olu.core.rows import load_rows
 from olu.core.types import Alignment, Reading, ReadingRow
 from olu.corpus import hand_bounds
@@ -121,7 +121,7 @@ def _looked_through(path: Path) -> dict[str, AlignedLine]:
         for line in file:
             if (head := HEAD.search(line)) is not None:
                 score = None if head[2] == b"null" else float(head[2])
-                found[json.loads(head[1])] = AlignedLine(start, len(line), score, head[3].decode())
+                found[from_json(head[1])] = AlignedLine(start, len(line), score, head[3].decode())
             start += len(line)
     return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from olu.core.errors import ConfigError
+from olu.core.parse import from_toml
 
 COOKIE = "olu-words"  # parts/words.js writes it
 LITERAL = re.compile(r"""(?<![\w.$])t\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
@@ -45,7 +45,7 @@ _now: ContextVar[InterfaceLanguage] = ContextVar("interface_language", default=E
 
 def read_language(code: str, text: str) -> InterfaceLanguage:
     """One file: `name`, `direction`, `checked`, and the table `words`."""
-    held = tomllib.loads(text)
+    held = from_toml(text)
     words = held.pop("words")
     for english, said in words.items():
         if set(VALUE.findall(english)) != set(VALUE.findall(said)):

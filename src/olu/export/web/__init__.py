@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import shutil
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
+from olu.core.parse import load_json
 from olu.speak.package import Package
 from olu.speak.portable.reading import PortableReading, reading_files
 from olu.speak.voice import Voice
@@ -63,7 +63,7 @@ def write_web(package: Package, folder: Path, *, runtime: Path) -> list[str]:
     )
     for source, name in RUNTIME.items():
         shutil.copyfile(runtime / source, folder / name)
-    write_text(folder / "README.md", _readme(package, voice, json.loads((runtime / "package.json").read_text("utf-8"))))
+    write_text(folder / "README.md", _readme(package, voice, load_json(runtime / "package.json")))
     return ["loudness and another sample rate: the page plays the voice as it is"]
 
 

@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
+from olu.core.parse import from_json
 from olu.families.vits.export import one_graph
 from olu.families.vits.formats.sherpa import sherpa_facts
 from olu.speak.lines import LineReader, abbreviations_of
@@ -46,7 +47,7 @@ def write_android(subject: ExportSubject, folder: Path) -> list[str]:
     lines = LineReader(subject.name, subject.frontend, subject.vocabulary, ends, short, most_tokens=None, plans=False)
     for name, data in reading_files(PortableReading(lines)).items():
         text = data.decode("utf-8")
-        write_text(assets / name, json.dumps(json.loads(text)) if name.endswith(".json") else text)
+        write_text(assets / name, json.dumps(from_json(text)) if name.endswith(".json") else text)
     facts = {
         "format": "olu-android/1",
         "name": subject.name,
