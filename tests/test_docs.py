@@ -186,6 +186,7 @@ def test_the_commands_of_the_readme_and_of_the_start_page_run(tmp_path: Path):
     assert (tmp_path / "hello.wav").stat().st_size > 1000
 
 
+@pytest.mark.skipif(not SOAK, reason="half a minute: make soak")
 def test_the_python_of_the_readme_runs(tmp_path: Path):
     (program,) = re.findall(
         r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S

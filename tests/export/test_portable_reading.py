@@ -24,7 +24,7 @@ from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
-LINES = 10_000 if SOAK else 100
+LINES = 10_000 if SOAK else 40
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 LANGUAGES = ("amh", "ibo", "spa", "swa", "yor", "hau")  # the last by its letters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ def test_a_recording_goes_through_its_own_codes_and_decoder(ws: Workspace) -> No
     assert made.rate == 24000 and len(made.samples) == 25 * 960
 
 
+@pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1", reason="a large export: make soak")
 @pytest.mark.skipif(perth.weights_file() is None, reason="the watermark's network is not installed")
 def test_a_marked_voice_of_four_bits_says_so(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from olu.families.chatterbox import voice as family_voice

@@ -111,7 +111,7 @@ def test_words_and_phones_are_found_where_they_are(tmp_path: Path, ears: Ears):
     summary = finish(align(ws, ctc_only=True))
     assert (summary.method, summary.problems) == ("ctc", [])
     assert ears == [
-        (ws.root, {"units": "symbols", "device": None, "everything": True, "force": False}, set(truth)),
+        (ws.root, {"units": "symbols", "device": None, "everything": True, "force": False, "base": None}, set(truth)),
     ]
     assert summary.spread.words == sum(len(one.words) for one in truth.values())
     corpus = Corpus.open(ws)

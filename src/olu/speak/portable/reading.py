@@ -106,6 +106,7 @@ NATIVE: dict[Any, str] = {
     marks.MarkRestorer._best: "$.best_marks",
     traits.features: "$.mark_features",
     engine.LetterModel.guess: "$.letter_guess",
+    engine.LetterModel.likelihood: "$.letter_likelihood",
 }
 BESIDE: dict[str, Any] = {
     "dot_looks": dots.LOOKS,

@@ -709,16 +709,31 @@ $.best_marks = function* (self, tokens, several, shapes) {
   }
 };
 const logSum = (scores) => scores.reduce((a, b) => { const high = Math.max(a, b), low = Math.min(a, b); return high + Math.log1p(Math.exp(low - high)); });
+const letterScores = (self, features, among) => { // the sum of the weights of each label
+  const size = BigInt(bitLength(self.table.length)), table = self.table, sums = among.map(() => 0);
+  if (self.binary) { let sum = 0; for (const one of features) sum += table[Number(BigInt(crcOf(one)) >> 33n - size)]; return [0, sum]; }
+  const names = among.map((label) => BigInt(crcOf(self.labels[label])) * ODD & LAST64);
+  for (const one of features) { const code = BigInt(crcOf(one)); names.forEach((name, at) => { sums[at] += table[Number(((code ^ name) * MIX & LAST64) >> 65n - size)]; }); }
+  return sums;
+};
+$.letter_likelihood = (...given) => {
+  const [self, plain, labels, around] = $.bind(given, ["self", "plain", "labels", "around"], 4, false, false);
+  let cost = 0, last = "-", older = "-";
+  for (const [at, char] of P.enumerate(plain)) {
+    const label = labels[at], among = self.allowed.get(char, $.tuple([0])), place = among.indexOf(label);
+    if (place < 0) return 0;
+    if (among.length > 1) {
+      const found = [...self.features(plain, at, around ?? $.tuple([])), ...G.chain_features(plain, at, last, older)];
+      const score = letterScores(self, found, among);
+      cost += logSum(score) - score[place];
+    }
+    if (self.vowels.includes(char)) [last, older] = [`${char}${label}`, last];
+  }
+  return Math.exp(-cost);
+};
 $.letter_guess = (...given) => {
   const [self, plain, fixed, around] = $.bind(given, ["self", "plain", "fixed", "around"], 4, false, false);
-  const size = BigInt(bitLength(self.table.length)), table = self.table;
-  const scored = (features, among) => {
-    const sums = among.map(() => 0);
-    if (self.binary) { let sum = 0; for (const one of features) sum += table[Number(BigInt(crcOf(one)) >> 33n - size)]; return [0, sum]; }
-    const names = among.map((label) => BigInt(crcOf(self.labels[label])) * ODD & LAST64);
-    for (const one of features) { const code = BigInt(crcOf(one)); names.forEach((name, at) => { sums[at] += table[Number(((code ^ name) * MIX & LAST64) >> 65n - size)]; }); }
-    return sums;
-  };
+  const scored = (features, among) => letterScores(self, features, among);
   let beams = [$.tuple([0, $.tuple([]), "-", "-"])];
   for (const [at, char] of P.enumerate(plain)) {
     const among = (fixed ? fixed.get(at) : null) || self.allowed.get(char, $.tuple([0]));

@@ -10,7 +10,7 @@ from olu.stages.verbs.training import device_option, threads_option
 
 LISTENS = "cpu, cuda, cuda:1 or mps, for the recogniser."
 # Typed here so that --help needs no network code; a test holds it to the list of formats.
-FORMATS = "voice, hf, hf-train, mms, onnx, piper, sherpa, coqui, android, web"
+FORMATS = "voice, hf, hf-train, mms, onnx, piper, sherpa, android, coqui, upstream, web"
 
 
 def output_option(help: str, **said: Any) -> Any:
