@@ -1,6 +1,7 @@
 """Words that Olu's rules read right where others do not: `python benchmarks/compare_g2p.py [FOLDER WITH EPITRAN]`.
 
-Prints the table of docs/languages.md. espeak-ng comes with espeakng-loader. epitran is no dependency: install it into a
+Prints the tables of benchmarks/results/side-by-side_202611.md and of docs/languages.md.
+espeak-ng comes with espeakng-loader. epitran is no dependency: install it into a
 folder of its own (`pip install --target FOLDER epitran`) and name that folder; without it its column is empty.
 Each system's notation is folded before it is judged: none is called wrong for writing the same sound another way.
 """
