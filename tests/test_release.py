@@ -111,10 +111,26 @@ def test_every_dependency_was_looked_at_in_the_version_that_is_pinned() -> None:
     pins = {plain(name): version for name, version in pinned.items()}
     page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").split("## Who keeps them")[1]
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
-    rows = {plain(row[0]): row for row in cells if len(row) == 5}
+    rows = {plain(row[0]): row for row in cells if len(row) == 6}
     assert names <= set(rows), f"look at {sorted(names - set(rows))} and add a row to docs/dependencies.md"
     wrong = [row for name, row in rows.items() if name in pins and row[3] != pins[name]]
     assert not wrong and all(all(row) for row in rows.values()), wrong
+
+
+def test_what_an_index_tells_goes_into_the_table() -> None:
+    asked = runpy.run_path(str(ROOT / "dev" / "known_faults.py"))
+    page = "x\n## Who keeps them\n| package | a | b | pinned | newest | released |\n|---|---|---|---|---|---|\n"
+    page += "| Some_thing | MIT | Ann | 1.0 | the same | ? |\n| other | MIT | Bo | 2.0, not pinned | 1.9 | ? |\n"
+    told = [
+        asked["Known"](name, "1.0", newest, "2026-01-02", yanked=False, faults=())
+        for name, newest in (("some-thing", "1.1"), ("other", "2.0"))
+    ]
+    rows = asked["rewritten"](page, told).splitlines()[-2:]
+    assert rows == [
+        "| Some_thing | MIT | Ann | 1.0 | 1.1 | 2026-01-02 |",
+        "| other | MIT | Bo | 2.0, not pinned | the same | 2026-01-02 |",
+    ]
+    assert asked["pins"]()["torch"] == "2.13.0"
 
 
 def test_the_workflows_test_three_systems_and_publish_without_a_password() -> None:
