@@ -68,7 +68,8 @@ def gap_durations(
     """Frames of each token, which sum to samples // hop. `gaps` marks the tokens that are no sound.
 
     Silence beside a gap is the gap's: of several, the first that is written; one without silence has no frames.
-    Inside a clip less than `GAP_SECONDS` of it is the sound's before. Every sound has at least one. Other sounds than the alignment's are an error.
+    Inside a clip, less than `GAP_SECONDS` of it is the sound's before. Every sound has at least one. Other sounds
+    than the alignment's are an error.
     """
     phones = [span for span in alignment.phones if span.label]
     groups = _groups_of(tokens, gaps, [span.label for span in phones], alignment.id)
