@@ -54,7 +54,16 @@ LEAST, MOST = (200, 300, 300), (1500, 3000, 6000)  # steps
 BASE_SHARES, BASE_MOST = (0.0, 0.55, 0.45), (0, 1500, 3000)  # from a run that has its codes
 PROBE = (12, 12, 12)  # steps that are timed; a third of them only warm up
 SLACK = 0.85  # of the time is planned: checkpoints and validations take some
-QUIET = ("guards.slow_least=0", "guards.drift_factor=50", "guards.spike_factor=100", "guards.overfit_patience=1000")
+QUIET = tuple(  # three parts that learn one after the other are no run that drifts
+    f"guards.{name}={value}"
+    for name, value in {
+        "slow_least": 0,
+        "drift_factor": 50,
+        "spike_factor": 100,
+        "overfit_patience": 1000,
+        "balance_patience": 100_000,
+    }.items()
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ def opened(place: Path, out: Path) -> Workspace:
     return Workspace.open(place)
 
 
-def settings(steps: Sequence[int], wishes: Wishes, *, base: bool) -> list[str]:
+def settings(steps: Sequence[int], wishes: Wishes, *, base: bool, looks: int = 8) -> list[str]:
     """Three parts one after the other, each at its own rate: the rate of the transformer falls by half three times while
     it learns, and what comes after it begins with eight times its own."""
     codes, gpt, decoder = steps
@@ -89,8 +98,8 @@ def settings(steps: Sequence[int], wishes: Wishes, *, base: bool) -> list[str]:
         "plan.schedule='milestones'",
         f"plan.milestones={falls}",
         f"plan.warmup_steps={min(until - 1, codes + max(1, gpt // 20))}",
-        f"plan.validate_every={max(1, total // 8)}",
-        f"plan.save_every={max(1, total // 4)}",
+        f"plan.validate_every={max(1, total // looks)}",
+        f"plan.save_every={max(1, total // looks)}",
         "plan.keep=1",
         "plan.demo_clips=0",
         "data.valid_clips=96",
@@ -139,7 +148,7 @@ def trained(
 def paces(ws: Workspace, wishes: Wishes, *, base: Path | None) -> list[float]:
     """Seconds of a step of each kind, as the machine is now."""
     probe = [0 if base and stage == "codes" else steps for stage, steps in zip(STAGES, PROBE, strict=True)]
-    _, reports = trained(ws, settings(probe, wishes, base=base is not None), base=base, device=wishes.device)
+    _, reports = trained(ws, settings(probe, wishes, base=base is not None, looks=1), base=base, device=wishes.device)
     found, first = [], 0
     for steps in probe:
         taken = [one.seconds for one in reports[first + steps // 3 : first + steps]]
@@ -287,7 +296,7 @@ def main() -> None:
         found: list[float] = []
         if number <= len(asked.minutes):
             found = paces(ws, wishes, base=base)
-            minutes = asked.minutes[number - 1] - (time.monotonic() - begun) / 60
+            minutes = max(1.0, asked.minutes[number - 1] - (time.monotonic() - begun) / 60)
             steps, hours = fitting(minutes, found, base=base is not None), minutes / 60
         else:
             total = asked.steps if base is None else asked.steps // 3

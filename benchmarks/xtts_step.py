@@ -214,7 +214,10 @@ def main() -> None:
         return public_losses(theirs, learner, batch) if theirs is not None else plain_losses(learner, batch)
 
     name = "public" if theirs is not None else "plain"
-    ways: list[tuple[str, Losses, bool, bool]] = [(f"{name}, fp32", public, False, False), ("ours, fp32", ours, False, False)]
+    ways: list[tuple[str, Losses, bool, bool]] = [
+        (f"{name}, fp32", public, False, False),
+        ("ours, fp32", ours, False, False),
+    ]
     if gpu:
         ways += [(f"{name}, bf16", public, True, False), ("ours, bf16", ours, True, False)]
         ways += [("ours, bf16, checkpointing", ours, True, True)]

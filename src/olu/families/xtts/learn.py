@@ -137,9 +137,7 @@ class XttsLearner(nn.Module):
             "gpt", {"text": Loss(text, "tokens", c.weight_text), "codes": Loss(codes, "codes", c.weight_codes)}
         )
 
-    def _wrong(
-        self, batch: XttsBatch, prompts: Waves, hidden: tuple[Span, ...]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _wrong(self, batch: XttsBatch, prompts: Waves, hidden: tuple[Span, ...]) -> tuple[Tensor, Tensor, Tensor]:
         """Cross-entropies of texts and codes, as sums, and the latents of all rows [B, L, D]."""
         sequences = self._sequences(batch, hidden)
         latents = self.latents(self._conditioned(prompts), sequences)
