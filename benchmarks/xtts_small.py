@@ -85,9 +85,9 @@ def opened(place: Path, out: Path) -> Workspace:
 
 
 def settings(steps: Sequence[int], wishes: Wishes, *, base: bool, looks: int = 8) -> list[str]:
-    """Three parts one after the other, each at its own rate: the rate of the transformer falls by half three times while
-    it learns, and what comes after it begins with eight times its own."""
-    codes, gpt, decoder = steps
+    """Three parts one after the other, each at its own rate: that of the transformer falls by half three times while it
+    learns, and what comes after it begins with eight times its own."""
+    codes, gpt, _ = steps
     until, total = codes + gpt, sum(steps)
     falls = [codes + round(share * gpt) for share in (0.6, 0.78, 0.9)]
     changes = [

@@ -1,4 +1,4 @@
-"""How takes of `xtts_small.py` are understood: letters that the recogniser of each language gets wrong, by kind of take.
+"""How takes of `xtts_small.py` are understood: letters that the recogniser of each language gets wrong, by kind.
 
     python benchmarks/xtts_small_heard.py OUT/takes-1.zip WS --ears amh=WS swa=WS [--output FILE]
 
