@@ -11,9 +11,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from olu.train.ranks import Ranks
+from olu.train.ranks import Ranks, own_gpu
 
 WORKER = Path(__file__).parents[1] / "helpers" / "ranks_worker.py"
+COMPARED = Path(__file__).parents[2] / "benchmarks" / "ranks.py"
 
 
 def go(folder: Path, *, name: str, processes: int, accumulate: int = 1, kill_at: int = 0, stop_at: int = 0) -> int:
@@ -62,3 +63,32 @@ def test_every_clip_goes_to_one_process() -> None:
     shares = [Ranks(rank, 3).share(clips) for rank in range(3)]
     assert sorted(clip for share in shares for clip in share) == clips
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+DEVICES = [
+    pytest.param("cpu", marks=pytest.mark.skipif(not SOAK, reason="half a minute: make soak")),
+    pytest.param(
+        "cuda",
+        marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")],
+    ),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_voice_learns_the_same_in_two_processes(device: str) -> None:
+    """Losses and gradients of a real network, with its noise taken away; on one GPU the two share it."""
+    words = [sys.executable, str(COMPARED), "--device", device, "--size", "tiny", "--steps", "4"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("processes", "gpus", "own", "shared"), [(2, 1, "cuda:0", True), (2, 2, "cuda:1", False), (3, 2, "cuda:1", True)]
+)
+def test_more_processes_than_gpus_share_them(
+    processes: int, gpus: int, own: str, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(processes))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    assert own_gpu() == (own, shared)

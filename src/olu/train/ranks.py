@@ -88,19 +88,26 @@ class Ranks:
             dist.barrier()
 
 
+def own_gpu() -> tuple[str, bool]:
+    """The GPU of this process, and whether another process has it too: NCCL refuses that, gloo does it slowly."""
+    local, known = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+    return f"cuda:{local % known}", int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > known
+
+
 @contextmanager
 def joined(device: str) -> Iterator[tuple[Ranks, str]]:
     """The processes torchrun started, and the device of this one; without torchrun, this process alone."""
     if not started_by_torchrun():
         yield Ranks(), device
         return
-    local = int(os.environ["LOCAL_RANK"])
-    own = f"cuda:{local}" if device == "cuda" else device
     if device == "cuda":
-        torch.cuda.set_device(local)
-    dist.init_process_group("nccl" if device == "cuda" else "gloo")
+        device, shared = own_gpu()
+        torch.cuda.set_device(device)
+        dist.init_process_group("gloo" if shared else "nccl")
+    else:
+        dist.init_process_group("gloo")
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size()), own
+        yield Ranks(dist.get_rank(), dist.get_world_size()), device
         dist.barrier()  # who takes its connections down while another still uses them ends it with a crash
     finally:
         dist.destroy_process_group()
