@@ -18,6 +18,7 @@ SIL = "<sil>"  # before the first sound and after the last, always
 SP = "<sp>"  # a pause inside that nothing in the text stands for
 SILENCES = frozenset({SIL, SP})
 PAUSE_SECONDS = 0.05  # a shorter silence belongs to the sound before it
+GAP_SECONDS = 0.1  # the same where a gap is a token: shorter breaks are part of how a sound ends, and no pause
 BLANKS = frozenset({"", "_", "<blank>"})
 TONES = frozenset({*TONE_LETTERS.values(), UNKNOWN_TONE})
 TIMELESS = frozenset({*TONES, STRESS})
@@ -67,7 +68,8 @@ def gap_durations(
     """Frames of each token, which sum to samples // hop. `gaps` marks the tokens that are no sound.
 
     Silence beside a gap is the gap's: of several, the first that is written; one without silence has no frames.
-    Every sound has at least one. Other sounds than the alignment's are an error.
+    Inside a clip, less than `GAP_SECONDS` of it is the sound's before. Every sound has at least one. Other sounds
+    than the alignment's are an error.
     """
     phones = [span for span in alignment.phones if span.label]
     groups = _groups_of(tokens, gaps, [span.label for span in phones], alignment.id)
@@ -79,7 +81,7 @@ def gap_durations(
     edges = [span.start for span in phones] + [samples / rate]
     found = _silence(groups[0], edges[0])
     for number, (phone, after) in enumerate(zip(phones, groups[1:], strict=True)):
-        least = PAUSE_SECONDS if number + 1 < len(phones) else 0.0
+        least = GAP_SECONDS if number + 1 < len(phones) else 0.0
         pauses = bool(after) and edges[number + 1] - phone.end >= least - 1e-9
         found.append(_Token(phone.label, phone.end if pauses else edges[number + 1]))
         found += _silence(after, edges[number + 1])

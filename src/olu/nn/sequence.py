@@ -87,11 +87,16 @@ def _rows(clip: CodeSequence, rules: SequenceRules) -> NDArray[np.int64]:
     if len(clip.codes) == 0:
         raise ValueError("a clip without codes has nothing to learn from")
     k = _prompt_rows(clip, rules)
-    text = text_of(clip.ids, rules)
-    code = [*[rules.code_start] * rules.starts, *clip.codes, *[rules.code_stop] * (rules.stops - 1)]
-    kinds = [PROMPT] * k + [TEXT] * len(text) + [CODE] * len(code)
-    places = [*range(k), *range(len(text)), *[0] * (rules.starts - 1), *range(len(code) - rules.starts + 1)]
-    return np.array([kinds, [0] * k + text + code, places], np.int64)
+    text = np.array(text_of(clip.ids, rules), np.int64)
+    starts, stops = [rules.code_start] * rules.starts, [rules.code_stop] * (rules.stops - 1)
+    code = np.concatenate([np.array(starts, np.int64), clip.codes, np.array(stops, np.int64)])
+    made = np.zeros((3, k + len(text) + len(code)), np.int64)
+    prompt, texts, codes = made[:, :k], made[:, k : k + len(text)], made[:, k + len(text) :]
+    prompt[0], prompt[2] = PROMPT, np.arange(k)
+    texts[0], texts[1], texts[2] = TEXT, text, np.arange(len(text))
+    codes[0], codes[1] = CODE, code
+    codes[2, rules.starts - 1 :] = np.arange(len(code) - rules.starts + 1)
+    return made
 
 
 def _prompt_rows(clip: CodeSequence, rules: SequenceRules) -> int:

@@ -23,6 +23,7 @@ LONGEST, CENTILE = 3.0, 99.0  # times that centile of its durations that a sound
 HURRIED = 0.25  # share of sounds with one frame, from which an alignment is doubted
 ROWS = ("tones", "stress", "gaps", "language")  # beside the ids, one number for each
 SENTENCES = 64  # of the validation side, by which the bound of a pause is set
+PAUSE = 0.2  # seconds from which a break is heard as a pause
 
 Frames = NDArray[np.float32]
 
@@ -116,10 +117,20 @@ def _between(values: Any) -> tuple[float, float]:
 def _sentence(one: Example) -> dict[str, Any]:
     rows = {name: one.features.get(name, np.zeros(len(one.ids), np.int64)) for name in ROWS}
     frames = one.features.get("frames", np.zeros(len(one.ids), np.int64))
-    pauses = int(((frames > 0) & (rows["gaps"] > 0)).sum()) if frames.sum() else None
+    heard = inner_gaps(rows["gaps"]) & (frames >= PAUSE * RATE / HOP)
+    pauses = int(heard.sum()) if frames.sum() else None
     lists = {name: [int(n) for n in row] for name, row in rows.items()}
     sounded = int(frames[rows["gaps"] == 0].sum()) if pauses is not None else None
     return {"ids": list(one.ids), **lists, "speaker": one.speaker, "pauses": pauses, "frames": sounded}
+
+
+def inner_gaps(gaps: Any) -> NDArray[np.bool_]:
+    """Which gaps lie between two sounds: those at the ends of a clip are no pauses."""
+    sounds = np.flatnonzero(np.asarray(gaps) == 0)
+    inside = np.asarray(gaps) > 0
+    if len(sounds):
+        inside[: sounds[0]] = inside[sounds[-1] :] = False
+    return inside
 
 
 def _hurried(sounds: Sequence[int]) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from olu.families.acoustic.corpus import CorpusFigures
+from olu.families.acoustic.corpus import CorpusFigures, inner_gaps
 from olu.families.acoustic.learn import AcousticLearner
 from olu.families.acoustic.model import BESIDE, MEL_BINS, AcousticNet, scaled, unscaled
 from olu.features.mel import MelSpec
@@ -158,7 +158,7 @@ def threshold_of(learner: AcousticLearner) -> float:
     """The probability of a pause from which on the texts of the validation side get as many as their recordings."""
     sure, wanted = list[float](), 0
     for one, _, pause, gaps in _validation(learner):
-        sure += torch.sigmoid(pause)[gaps].tolist()
+        sure += torch.sigmoid(pause)[torch.from_numpy(inner_gaps(gaps.numpy()))].tolist()
         wanted += one["pauses"]
     if not 0 < wanted < len(sure):
         return 0.5

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from olu.align.durations import GAP_SECONDS
 from olu.core.types import Audio
 from olu.families.acoustic.config import AcousticConfig
 from olu.families.acoustic.corpus import HOP, NO_MEDIAN, RARELY, RATE, CorpusFigures, melody_of
@@ -43,7 +44,7 @@ SPOKEN = ("ids", "tones", "stress", "gaps", "language")  # of a line, one number
 ROWS = (*SPOKEN, "frames")  # of a batch
 TOKEN_ROWS = tuple(f"{name}_BT" for name in ROWS)
 UNKNOWN_TONE = 1  # its id
-SHORT_GAP = 2  # frames that a search gives a gap at most where nobody pauses: every token of a path has some
+SHORT_GAP = math.ceil(GAP_SECONDS * RATE / HOP) - 1  # frames of a gap that is no pause; every token of a path has some
 MOST_FRAMES = 60 * RATE // HOP  # an untrained model can ask for minutes; one is enough to hear that
 SURE = 0.9  # how much a pause that was heard counts against a guess: speakers do not always pause there
 MELODIES = 20_000  # clips whose contour is kept

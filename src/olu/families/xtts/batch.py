@@ -20,18 +20,44 @@ Span = tuple[int, int]  # codes [first, end) that the prompt gives away
 
 
 @dataclass(frozen=True)
+class Waves:
+    """Sounds as they are stored. They reach the device when somebody wants them, all in one piece: a step of training
+    wants few of a batch's, and many small copies take longer than its arithmetic."""
+
+    rows: tuple[NDArray[np.int16], ...] = ()
+    size: int = 0  # samples that each is filled up to with silence; 0: as long as it is
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: slice) -> Waves:
+        return replace(self, rows=self.rows[rows])
+
+    def on(self, device: torch.device) -> tuple[Tensor, ...]:
+        """Every wave, from -1 to 1."""
+        lengths = [self.size or len(row) for row in self.rows]
+        flat = np.zeros(sum(lengths), np.result_type(np.int16, *{row.dtype for row in self.rows}))
+        for row, end, length in zip(self.rows, np.cumsum(lengths), lengths, strict=True):
+            flat[end - length : end - length + len(row)] = row
+        return (torch.from_numpy(flat).to(device).float() / 32768.0).split(lengths)
+
+    def stacked(self, device: torch.device) -> Tensor:
+        return torch.stack(self.on(device))
+
+
+@dataclass(frozen=True)
 class Prompt:
     """A stretch of sound, and which of the clip's own codes it lets be heard."""
 
-    wave: NDArray[np.float32]
+    wave: NDArray[np.int16]
     hidden: Span = (0, 0)
 
 
 @dataclass(frozen=True)
 class XttsBatch:
-    prompts: tuple[Tensor, ...]  # waves, all of the longest length there may be, silence after the stretch
-    middles: tuple[Tensor, ...]  # the same for validation: always the middle
-    sounds: tuple[Tensor, ...]  # whole clips; none where codes are prepared and no decoder learns
+    prompts: Waves  # all of the longest length there may be, silence after the stretch
+    middles: Waves  # the same for validation: always the middle
+    sounds: Waves  # whole clips; none where codes are prepared and no decoder learns
     ids: tuple[tuple[int, ...], ...]
     codes: tuple[NDArray[np.int64] | None, ...]  # None: its own DVAE makes them
     hidden: tuple[Span, ...]
@@ -42,10 +68,8 @@ class XttsBatch:
     seconds: tuple[float, ...] = field(default=())
 
     def to(self, device: torch.device) -> XttsBatch:
-        prompts, middles, sounds = (
-            tuple(one.to(device) for one in held) for held in (self.prompts, self.middles, self.sounds)
-        )
-        return replace(self, prompts=prompts, middles=middles, sounds=sounds)
+        """As it is: its waves go where they are wanted."""
+        return self
 
 
 def collated(examples: Sequence[Example], config: XttsConfig) -> XttsBatch:
@@ -59,10 +83,11 @@ def collated(examples: Sequence[Example], config: XttsConfig) -> XttsBatch:
     ]
     needs_sound = not config.codec or config.decoder_from > 0
     sizes = list(zip(numbers, drawn, fixed, strict=True))
+    longest = round(config.prompt_seconds[1] * RATE)
     return XttsBatch(
-        prompts=tuple(_padded(one.wave, config) for one in drawn),
-        middles=tuple(_padded(one.wave, config) for one in fixed),
-        sounds=tuple(torch.from_numpy(sound_of(one)) for one in examples) if needs_sound else (),
+        prompts=Waves(tuple(one.wave for one in drawn), longest),
+        middles=Waves(tuple(one.wave for one in fixed), longest),
+        sounds=Waves(tuple(np.asarray(one.samples) for one in examples) if needs_sound else ()),
         ids=tuple(tuple(one.ids) for one in examples),
         codes=tuple(codes),
         hidden=tuple(one.hidden for one in drawn),
@@ -93,7 +118,7 @@ def prompt_of(example: Example, config: XttsConfig, *, share: tuple[float, float
     whole = len(source.samples) // 2 if own else len(source.samples)  # never all of a clip that is to be learnt
     size = min(round(least + share[0] * (most - least)), max(1, whole))
     start = round(share[1] * (len(source.samples) - size))
-    wave = sound_of(source)[start : start + size]
+    wave = np.asarray(source.samples)[start : start + size]
     return Prompt(wave, (start // CODE_SAMPLES, (start + size) // CODE_SAMPLES) if own else (0, 0))
 
 
@@ -112,9 +137,3 @@ def _codes_of(example: Example, config: XttsConfig) -> NDArray[np.int64] | None:
     if len(codes) == 0 or codes.min() < 0 or codes.max() >= config.codes:
         raise TrainError(f"clip {example.id}: its codes are not of this base's DVAE: run 'olu prepare' again")
     return codes
-
-
-def _padded(wave: NDArray[np.float32], config: XttsConfig) -> Tensor:
-    held = np.zeros(round(config.prompt_seconds[1] * RATE), np.float32)
-    held[: len(wave)] = wave[: len(held)]
-    return torch.from_numpy(held)

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from olu.audio.io import resample
 from olu.core.types import Audio
-from olu.families.xtts.batch import Span, XttsBatch, collated
+from olu.families.xtts.batch import Span, Waves, XttsBatch, collated
 from olu.families.xtts.codes import Dvae
 from olu.families.xtts.config import CODE_SAMPLES, MELS, OUT_HOP, OUT_RATE, RATE, XttsConfig
 from olu.families.xtts.decoder import frames_of
@@ -71,6 +71,10 @@ class XttsLearner(nn.Module):
         self._rests = config.codes_steps == 0
 
     @property
+    def device(self) -> torch.device:
+        return self.mel_stats.device
+
+    @property
     def rules(self) -> SequenceRules:
         c = self.config
         return SequenceRules(
@@ -120,7 +124,7 @@ class XttsLearner(nn.Module):
     def step(self, batch: XttsBatch, clock: Clock) -> Iterator[Update]:
         c = self.config
         if clock.step < c.codes_steps:
-            mel, apart = dvae_losses(self.dvae, batch.sounds, self.mel_stats, learn=True)
+            mel, apart = dvae_losses(self.dvae, batch.sounds.on(self.device), self.mel_stats, learn=True)
             losses = {"mel": Loss(mel, "clips"), "commitment": Loss(apart, "clips", c.weight_commitment)}
             yield Update("codes", losses)
             return
@@ -133,12 +137,10 @@ class XttsLearner(nn.Module):
             "gpt", {"text": Loss(text, "tokens", c.weight_text), "codes": Loss(codes, "codes", c.weight_codes)}
         )
 
-    def _wrong(
-        self, batch: XttsBatch, prompts: tuple[Tensor, ...], hidden: tuple[Span, ...]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _wrong(self, batch: XttsBatch, prompts: Waves, hidden: tuple[Span, ...]) -> tuple[Tensor, Tensor, Tensor]:
         """Cross-entropies of texts and codes, as sums, and the latents of all rows [B, L, D]."""
         sequences = self._sequences(batch, hidden)
-        latents = self.latents(self.gpt.condition(prompt_mel(torch.stack(prompts), self.mel_stats)), sequences)
+        latents = self.latents(self._conditioned(prompts), sequences)
         flat = latents.flatten(0, 1)
         text = self.gpt.text_head(flat[sequences.text_rows]).float()
         codes = self.gpt.mel_head(flat[sequences.code_rows]).float()
@@ -147,6 +149,9 @@ class XttsLearner(nn.Module):
             F.cross_entropy(codes, sequences.code_targets, reduction="sum"),
             latents,
         )
+
+    def _conditioned(self, prompts: Waves) -> Tensor:
+        return self.gpt.condition(prompt_mel(prompts.stacked(self.device), self.mel_stats))
 
     def latents(self, prompt_BKD: Tensor, sequences: Sequences) -> Tensor:
         """[B, L, D] of sequences with these prompts."""
@@ -161,7 +166,7 @@ class XttsLearner(nn.Module):
     def _sequences(self, batch: XttsBatch, hidden: tuple[Span, ...]) -> Sequences:
         codes = [self._codes_of(batch, row) for row in range(len(batch.clips))]
         clips = [CodeSequence(*one) for one in zip(batch.ids, codes, hidden, strict=True)]
-        return packed(clips, self.rules).to(self.mel_stats.device)
+        return packed(clips, self.rules).to(self.device)
 
     def _codes_of(self, batch: XttsBatch, row: int) -> NDArray[np.int64]:
         """Prepared, or by its own DVAE: clip by clip, since padding would reach the last ones; kept once that rests."""
@@ -170,8 +175,9 @@ class XttsLearner(nn.Module):
             return prepared
         if self._rests and clip in self._made:
             return self._made[clip]
-        with torch.autocast(self.mel_stats.device.type, enabled=False):  # in bf16 some would be others
-            made: NDArray[np.int64] = self.dvae.codes(batch.sounds[row][None], self.mel_stats)[0].cpu().numpy()
+        with torch.autocast(self.device.type, enabled=False):  # in bf16 some would be others
+            (sound,) = batch.sounds[row : row + 1].on(self.device)
+            made: NDArray[np.int64] = self.dvae.codes(sound[None], self.mel_stats)[0].cpu().numpy()
         if self._rests and clip:
             self._made[clip] = made
         return made
@@ -202,20 +208,19 @@ class XttsLearner(nn.Module):
         """Stretches of the clips at 24,000 Hz, and the same made from latents that were told the true codes."""
         with torch.no_grad():
             sequences = self._sequences(batch, ((0, 0),) * len(batch.clips))
-            prompt = self.gpt.condition(
-                prompt_mel(torch.stack(batch.prompts if drawn else batch.middles), self.mel_stats)
-            )
+            prompt = self._conditioned(batch.prompts if drawn else batch.middles)
             latents = self.latents(prompt, sequences)
             counts = (sequences.kind_BL == CODE).sum(1).tolist()
             first = (sequences.kind_BL < CODE).sum(1).tolist()
-            whole = [len(one) // CODE_SAMPLES for one in batch.sounds]
+            sounds = batch.sounds.on(self.device)
+            whole = [len(one) // CODE_SAMPLES for one in sounds]
             n = max(1, min(self.config.decoder_latents, *counts, *whole))
             starts = [int(torch.rand(()) * (size - n + 1)) if drawn else (size - n) // 2 for size in whole]
             starts = [max(0, one) for one in starts]
             cut = [row[at + begin : at + begin + n] for row, at, begin in zip(latents, first, starts, strict=True)]
             frames = frames_of(torch.stack(cut).float())
             size = frames.shape[-1] * OUT_HOP
-            pairs = zip(batch.sounds, starts, strict=True)
+            pairs = zip(sounds, starts, strict=True)
             real = torch.stack([resampled(wave, begin * CODE_SAMPLES, size) for wave, begin in pairs])
         fake = self.hifigan_decoder.waveform_decoder(frames, self._voices(batch))
         return real, fake.float()
@@ -224,18 +229,18 @@ class XttsLearner(nn.Module):
         """What the decoder is told of the speakers [B, G]."""
         if self.config.speakers == "table":
             return self._table(batch.speakers)
-        return torch.cat([self._heard_voice(wave.cpu().numpy()) for wave in batch.middles])
+        return torch.cat([self._heard_voice(wave.numpy()) for wave in batch.middles.on(torch.device("cpu"))])
 
     def _table(self, speakers: Sequence[int]) -> Tensor:
         table = self.hifigan_decoder.get_submodule("speaker_table")
-        rows: Tensor = table(torch.tensor(list(speakers), device=self.mel_stats.device))
+        rows: Tensor = table(torch.tensor(list(speakers), device=self.device))
         return rows
 
     @torch.no_grad()
     def _heard_voice(self, wave: NDArray[np.float32]) -> Tensor:
         heard = resample(Audio(np.trim_zeros(wave, "b") if wave.any() else wave, RATE), SPEAKER_RATE).samples
         encoder: nn.Module = self.hifigan_decoder.speaker_encoder
-        vector: Tensor = encoder(torch.from_numpy(heard)[None].to(self.mel_stats.device))
+        vector: Tensor = encoder(torch.from_numpy(heard)[None].to(self.device))
         return vector
 
     # ------------------------------------------------------------ hearing how it goes
@@ -249,23 +254,26 @@ class XttsLearner(nn.Module):
         number = len(batch.clips)
         total = codes / batch.counts["middle_codes"] * number
         if self.config.codes_steps:
-            found["mel"] = Loss(dvae_losses(self.dvae, batch.sounds, self.mel_stats, learn=False)[0], "clips")
+            found["mel"] = Loss(self._mel_apart(batch), "clips")
             total = total + found["mel"].sum
         if self.config.decoder_from:
             found["spectrum"] = Loss(spectral_distance(*self._stretches(batch, drawn=False)), "clips")
             total = total + found["spectrum"].sum
         return {**found, "total": Loss(total, "clips")}
 
+    def _mel_apart(self, batch: XttsBatch) -> Tensor:
+        return dvae_losses(self.dvae, batch.sounds.on(self.device), self.mel_stats, learn=False)[0]
+
     def demo(self, batch: XttsBatch) -> Iterator[SpokenSample]:
         for row, clip in enumerate(batch.clips):
             seconds = batch.seconds[row]
             most = round(PACE * seconds * RATE / CODE_SAMPLES) + ROOM
-            wave = batch.middles[row]
+            (wave,) = batch.middles[row : row + 1].on(self.device)
             voice = self._voices(_alone(batch, row))
             yield SpokenSample(clip, self._spoken(batch.ids[row], [wave], voice, most=most), seconds)
 
     def say(self, ids: Sequence[int], speaker: int, streams: Any = None) -> Audio:
-        device, c = self.mel_stats.device, self.config
+        device, c = self.device, self.config
         held = self.references.get(speaker) or [np.zeros(round(c.prompt_seconds[1] * RATE), np.float32)]
         waves = [torch.from_numpy(one[: round(c.prompt_seconds[1] * RATE)]).to(device) for one in held]
         if c.speakers == "table":
@@ -281,9 +289,9 @@ class XttsLearner(nn.Module):
         heard = [self.gpt.condition(prompt_mel(wave[None], self.mel_stats)) for wave in waves]
         codes, latents, _ = self.written(ids, torch.stack(heard).mean(0), most=most)
         if self.config.decoder_from and not int(self.sounds):
-            made = torch.tensor([codes or [0]], device=self.mel_stats.device)
+            made = torch.tensor([codes or [0]], device=self.device)
             found = griffin_lim(self.dvae.mel(made), self.mel_stats)[0]
-            return resample(Audio(found.numpy(), RATE), OUT_RATE)
+            return resample(Audio(found.cpu().numpy(), RATE), OUT_RATE)
         wave = self.hifigan_decoder.waveform_decoder(frames_of(latents[None].float()), voice)[0]
         return Audio(wave.float().cpu().numpy(), OUT_RATE)
 

@@ -143,7 +143,8 @@ class FrameAttention(nn.Module):
         normed = F.group_norm(x_BDF.float(), self.norm.num_groups, self.norm.weight.float(), self.norm.bias.float()).to(
             x_BDF.dtype
         )
-        q, k, v = self.qkv(normed).view(b, self.heads, 3, d // self.heads, f).transpose(3, 4).unbind(2)
+        rows = self.qkv(normed).view(b, self.heads, 3, d // self.heads, f).transpose(3, 4).contiguous()
+        q, k, v = rows.unbind(2)  # fast kernels want the channels of a row side by side
         heard = F.scaled_dot_product_attention(q, k, v)
         added: Tensor = self.proj_out(heard.transpose(2, 3).reshape(b, d, f))
         return normed + added

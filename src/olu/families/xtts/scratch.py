@@ -72,9 +72,9 @@ def griffin_lim(mel_BMF: Tensor, mel_stats: Tensor) -> Tensor:
     """Sound at 22,050 Hz of scaled mels, with phases found by going to and fro: to judge codes before there is a
     decoder."""
     bank = torch.from_numpy(mel_bank(rate=RATE, fft_size=CODE_FFT, bins=MELS, low=0.0, high=HIGH, scale="htk"))
-    power = (mel_BMF.float().cpu() * mel_stats.cpu()[:, None]).clamp(max=8.0).exp()
-    size = (torch.linalg.pinv(bank) @ power).clamp(min=1e-8).sqrt()
-    window, phase = torch.hann_window(WINDOW), torch.zeros_like(size)
+    power = (mel_BMF.float() * mel_stats[:, None]).clamp(max=8.0).exp()
+    size = (torch.linalg.pinv(bank).to(power.device) @ power).clamp(min=1e-8).sqrt()
+    window, phase = torch.hann_window(WINDOW, device=power.device), torch.zeros_like(size)
     for _ in range(ROUNDS):
         spectrum = torch.polar(size, phase)
         wave = torch.istft(spectrum, CODE_FFT, HOP, window=window)
