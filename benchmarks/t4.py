@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +27,27 @@ LONGEST, SHORTEST = 15.0, 6.0  # seconds
 COMPUTES = ("plan", "train")
 
 
-class Card:
-    """What torch tells of a GPU, with another name, size and age."""
-
-    def __init__(self, real: Any) -> None:
-        self.real, self.name, self.total_memory, self.major, self.minor = real, "Tesla T4", MEMORY, 7, 5
-
-    def __getattr__(self, key: str) -> Any:
-        return getattr(self.real, key)
-
-
 def as_t4(words: list[str], told: Path) -> None:
-    """A verb of Olu on a GPU that is held to a T4's memory; what it took at most goes to the file `told`."""
+    """A verb of Olu on a GPU that is held to a T4's memory; what it took at most goes to the file `told`.
+
+    Only Olu's own question for the machine is answered with a T4: kernels are compiled for the GPU that is there.
+    """
     import torch
 
+    from olu.core import machine
+
+    real = machine.this_machine
+
+    def pretended(device: str | None = None) -> machine.Machine:
+        found = real(device)
+        t4 = replace(found, name="Tesla T4", memory=float(MEMORY), bf16=False)
+        return t4 if found.device == "cuda" else found
+
+    machine.this_machine = pretended  # before anything that asks it is imported
+    if torch.cuda.is_available():
+        torch.cuda.set_per_process_memory_fraction(CAP / torch.cuda.get_device_properties(0).total_memory)
     from olu.cli.main import main
 
-    if torch.cuda.is_available():
-        ask = torch.cuda.get_device_properties
-        torch.cuda.set_per_process_memory_fraction(CAP / ask(0).total_memory)
-        torch.cuda.get_device_properties = lambda device=None: Card(ask(device))
     try:
         sys.argv = ["olu", *words]
         main()
