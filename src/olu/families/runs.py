@@ -247,12 +247,34 @@ def ready(ws: Workspace, *, units: Units, everything: bool) -> Run | None:
     return next((run for run in reversed(fitting(ws, units=units, everything=everything)) if run.finished), None)
 
 
+def aligner_of(ws: Workspace) -> Run | None:
+    """The newest finished recogniser of sounds that reads as this workspace does; clips may have come or gone since.
+
+    What finds sounds in speech need not have learnt from just these clips, nor met every sound of them: after `olu cut`
+    it still hears them.
+    """
+    if not (ws.readings / "frontend.json").is_file():
+        return None
+    own = _rules(read_state(ws.readings / "frontend.json"))
+    runs = [run for run in runs_of(ws, "listener") if run.finished and _is_for(run, "symbols", everything=True)]
+    return next((run for run in reversed(runs) if _rules(run.document("frontend.json")) == own), None)
+
+
+def _rules(frontend: Mapping[str, Any]) -> dict[str, Any]:
+    """How a text is read, whatever sounds a corpus happens to have."""
+    return {name: value for name, value in frontend.items() if name != "inventory"}
+
+
 def _fits(ws: Workspace, run: Run, *, units: Units, everything: bool) -> bool:
+    same = run.document("facts.json").get("corpus") == Corpus.open(ws).fingerprint
+    alike = run.document("frontend.json") == read_state(ws.readings / "frontend.json")
+    return bool(same and alike and _is_for(run, units, everything=everything))
+
+
+def _is_for(run: Run, units: Units, *, everything: bool) -> bool:
     recipe = run.recipe
     wanted = recipe.family == RECOGNISER and recipe.model.get("units") == units and recipe.data.everything == everything
     if recipe.data.hold_back >= SECOND_HALF:  # one of the collusion check
         return False
-    if not wanted or recipe.model.get("tone_marks") != "remove" or recipe.data.speakers or recipe.data.train_clips:
-        return False
-    same = run.document("facts.json").get("corpus") == Corpus.open(ws).fingerprint
-    return bool(same and run.document("frontend.json") == read_state(ws.readings / "frontend.json"))
+    whole = recipe.model.get("tone_marks") == "remove" and not recipe.data.speakers and not recipe.data.train_clips
+    return bool(wanted and whole)

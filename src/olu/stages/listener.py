@@ -19,7 +19,7 @@ from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import References, Transcriber, spread_evenly
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
-from olu.families.runs import RECOGNISER, SECOND_HALF, Units, fitting, is_second, ready, runs_of
+from olu.families.runs import RECOGNISER, SECOND_HALF, Units, aligner_of, fitting, is_second, runs_of
 from olu.stages.audit import audit
 from olu.stages.long_path import LEAST_MINUTES
 from olu.stages.plan import forecast
@@ -222,7 +222,7 @@ def _recogniser(
 
 def _aligner(ws: Workspace, known: References, absent: dict[str, tuple[str, str]], *, device: str | None) -> References:
     """The references with an aligner, where `olu align` has trained one; none is trained for this."""
-    run = ready(ws, units="symbols", everything=True)
+    run = aligner_of(ws)
     if run is None:
         absent["tones"] = (
             "the corpus was not aligned, so there is nothing to find the syllables with",

@@ -114,6 +114,10 @@ def _with_knob(config: AcousticConfig, knob: str, value: float) -> AcousticConfi
     return config.model_copy(update={knob: round(value) if knob == "steps" else value})
 
 
+def _with_tempo(config: AcousticConfig, slower: float) -> AcousticConfig:
+    return config.model_copy(update={"length_scale": config.length_scale * slower})
+
+
 FAMILY = Family(
     name="acoustic",
     summary="Text to durations, pitch and a mel, all of which can be seen and moved; a vocoder makes it sound",
@@ -143,6 +147,7 @@ FAMILY = Family(
         export=_export,
         knobs=_knobs,
         with_knob=_with_knob,
+        with_tempo=_with_tempo,
         training=_training,
         needs=("vocoder",),
         stands_in=("vocoder",),

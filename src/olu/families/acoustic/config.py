@@ -83,6 +83,7 @@ class AcousticConfig(Sized):
     # speaking defaults, stored in the voice
     steps: int = Field(4, ge=0, le=64)  # of refining
     temperature: float = Field(0.5, ge=0, le=2)
+    length_scale: float = Field(1.0, gt=0, le=4)  # how many times longer a voice makes every sound and pause
 
     @model_validator(mode="after")
     def _nothing_ignored(self) -> AcousticConfig:

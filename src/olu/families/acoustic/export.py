@@ -35,7 +35,8 @@ SPEAKERS = "net.text.speakers.weight"
 class TextGraph(nn.Module):
     def __init__(self, learner: AcousticLearner) -> None:
         super().__init__()
-        self.text, self.median, self.longer = learner.net.text, learner.median, math.log(tempo_of(learner))
+        self.text, self.median = learner.net.text, learner.median
+        self.longer = math.log(tempo_of(learner) * learner.config.length_scale)
         self.language = learner.language
 
     def forward(self, ids: Tensor, tones: Tensor, stress: Tensor, speaker: Tensor | None = None) -> tuple[Tensor, ...]:
