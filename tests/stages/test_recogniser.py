@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.families.recogniser.recognise import Trained
 from olu.families.runs import runs_of, voices
+from olu.features.store import Store
 from olu.stages.export import export
 from olu.stages.find_lr import find_lr
 from olu.stages.listener import _ahead, recogniser_for
@@ -245,6 +248,21 @@ def test_sound_at_the_voices_rate_is_kept_beside_its_own(tmp_path: Path, corpus:
     assert kept.stat().st_mtime_ns == before  # made once
     finish(prepare(ws, rate=24000, jobs=1))
     assert sorted(path.name[:10] for path in ws.features.glob("wave-*")) == ["wave-16000", "wave-24000"]
+
+
+def test_what_was_made_for_one_training_outlives_another_that_begins_beside_it(tmp_path: Path, corpus: Any) -> None:
+    """Two families of a voice want other sound: the second must not remove what the first is about to read."""
+    ws = workspace(tmp_path, corpus)
+    first = finish(prepare(ws, rate=16000, jobs=1)).folder
+    work = (
+        "import sys, pathlib; from olu.core.files import Workspace; from olu.core.job import finish;"
+        " from olu.stages.prepare import prepare;"
+        " finish(prepare(Workspace.open(pathlib.Path(sys.argv[1])), rate=22050, jobs=1))"
+    )
+    subprocess.run([sys.executable, "-c", work, str(ws.root)], check=True)
+    assert Store(ws.features / first).index
+    finish(prepare(ws, rate=24000, jobs=1))  # this process wants another now
+    assert sorted(path.name[:10] for path in ws.features.glob("wave-*")) == ["wave-24000"]
 
 
 def test_one_of_another_corpus_is_a_start(tmp_path: Path, corpus: Any) -> None:

@@ -12,6 +12,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -209,6 +210,26 @@ def _values(folder: Path, index: Mapping[str, Any]) -> tuple[Path, np.dtype[Any]
     if "dtype" not in index:
         return folder / SAMPLES, np.dtype("<i2"), ()
     return folder / VALUES, np.dtype(index["dtype"]), tuple(index["tail"])
+
+
+_claims: list[int] = []  # open files of stores that this process has prepared and will read
+
+
+def claim(folders: Iterable[Path]) -> None:
+    """Say that these stores are about to be read, in place of those of before: until then nobody cleans them away.
+
+    Without it a training beside, with other settings, could remove what was just made.
+    """
+    release_claims()
+    for folder in folders:
+        with suppress(OSError):
+            _claims.append(os.open(folder / INDEX, os.O_RDONLY))
+            _share(_claims[-1])
+
+
+def release_claims() -> None:
+    while _claims:
+        os.close(_claims.pop())
 
 
 def is_read(folder: Path) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from olu.core.exchange import OWNER, is_alive, take_back
 from olu.core.files import Workspace, disk_bytes
 from olu.core.words import size
-from olu.features.store import is_read
+from olu.features.store import is_read, release_claims
 from olu.stages.verbs.machine import CleanOptions
 from olu.train.run import Run
 
@@ -64,6 +64,7 @@ def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
 
 def _features(ws: Workspace) -> tuple[list[Path], list[Path]]:
     """Stores that somebody reads or writes now, and what may go: the whole folder where there is none."""
+    release_claims()
     stores = sorted(ws.features.glob("*"))
     used = [store for store in stores if is_read(store) or _in_use(store)]
     return used, [store for store in stores if store not in used] if used else [ws.features]

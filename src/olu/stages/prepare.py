@@ -28,9 +28,11 @@ from olu.features.store import (
     WaveFeature,
     build,
     build_feature,
+    claim,
     fault_in,
     feature_folders,
     is_read,
+    release_claims,
 )
 from olu.stages.import_ import doubts_of
 from olu.stages.verbs.training import PrepareOptions
@@ -111,10 +113,12 @@ def prepare(
     """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")
+    release_claims()
     feature = WaveFeature(rate, factor, edges, loudness, texts)
     options = _stamp_options(feature)
     workers = jobs or os.cpu_count() or 1
     summary = yield from _waves(ws, feature, options, kind=kind, jobs=workers, begins=aligned and edges > 0)
+    claim([ws.features / feature.key])
     if not features:
         return summary
     alignment = ws.alignment / "alignment.jsonl"
@@ -132,6 +136,7 @@ def prepare(
         note, fresh = note or damage, False
         clips = _feature_clips(corpus, store, feature, aligned=aligned)
         yield from build_feature(folder, clips, feature=one, device=_device(), total=len(store.index), jobs=workers)
+    claim(ws.features / name for name in (feature.key, *folders.values()))
     summary = replace(summary, note=note, features=folders, fresh=fresh)
     STAGES[kind].stamp(ws, options, summary.stamped())
     _clear(ws)
