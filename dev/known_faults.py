@@ -91,7 +91,7 @@ def main() -> None:
         f"{one.name}: pinned {one.pinned}, newest {one.newest} of {one.released}: look at its changes" for one in older
     ]
     said += [f"{one.name} {one.newest}: {', '.join(one.faults) or 'the pinned one was taken back'}" for one in bad]
-    said += [f"{len(known)} packages, {len(known) - len(older)} at their newest, {len(bad)} with a known fault"]
+    said += [f"{len(known)} packages, {len(older)} pinned below their newest, {len(bad)} with a known fault"]
     sys.stdout.write("\n".join(said) + "\n")
     if given.write:
         PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), known), encoding="utf-8")
