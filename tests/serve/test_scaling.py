@@ -150,6 +150,18 @@ def test_nginx_leaves_a_full_server_for_another(tmp_path: Path) -> None:
         assert full.asked
 
 
+def test_a_full_house_behind_nginx_stays_a_429(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"trust_proxy": ("127.0.0.1",), "keys": (KEY,)}
+    with (
+        running(Full(), **options) as one,
+        running(Full(), **options) as other,
+        proxied("nginx", tmp_path, [one, other]) as http,
+    ):
+        for _ in range(5):  # servers that count as dead would give 502
+            answer = http.post("/v1/audio/speech", json=WISH)
+            assert answer.status_code == 429 and answer.headers["Retry-After"]
+
+
 # ---------------------------------------------------------------- what the examples say
 
 
