@@ -140,8 +140,8 @@ class Broken(Exception):
 class Client:
     """One connection that is kept open, and no more HTTP than is needed: on two cores clients cost time too."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, server: Server, *, path: str = "/v1/audio/speech") -> None:
+        self._server, self._path = server, path
         self._stream: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.status = 0
 
@@ -152,8 +152,8 @@ class Client:
         reader, writer = self._stream
         body = json.dumps(wish).encode()
         head = [
-            "POST /v1/audio/speech HTTP/1.1",
-            "Host: x",
+            f"POST {self._path} HTTP/1.1",
+            f"Host: {self._server.host}:{self._server.port}",
             "Content-Type: application/json",
             f"Content-Length: {len(body)}",
         ]

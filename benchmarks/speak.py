@@ -25,6 +25,10 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.helpers.packages import random_acoustic
+
 RESULTS = Path(__file__).parent / "results"
 LETTERS = "abcdefghijklmnopqrstuvwxyz .,?!'"
 PARAGRAPH = (
@@ -163,46 +167,6 @@ def small(path: Path) -> None:
     finish(write_package(path, contents, graphs=lambda folder: vits.speaks.export(learner, folder=folder)))
 
 
-def acoustic(path: Path) -> None:
-    """Random weights of an acoustic model and a vocoder of their real sizes; all that is said is voiced."""
-    import torch
-
-    from olu.core.job import finish
-    from olu.export.package import Contents, declared, write_package
-    from olu.families import family
-    from olu.text.frontend import for_language
-    from olu.text.languages import load
-    from olu.text.vocabulary import BLANK, StreamVocabulary
-
-    torch.manual_seed(3)
-    model, vocoder = family("acoustic"), family("vocoder")
-    frontend = for_language(load("swa"))
-    vocabulary = StreamVocabulary((BLANK, *sorted(frontend.phones), *" ,.?!"))
-    learner = model.learner(model.config(), vocab_size=vocabulary.size, num_speakers=1)
-    decoder = vocoder.learner(vocoder.config(), vocab_size=0, num_speakers=1)
-    with torch.no_grad():
-        learner.net.mean.out.bias[-1] = 5.0
-    contents = Contents(
-        name="acoustic",
-        family="acoustic",
-        language=load("swa"),
-        frontend=frontend,
-        vocabulary=vocabulary,
-        speakers=["default"],
-        sentences=["habari ya asubuhi."],
-        scores={},
-        facts={},
-    )
-
-    def graphs(folder: Path) -> dict[str, Any]:
-        return {
-            **declared(model.speaks, learner.config),
-            **model.speaks.export(learner, folder=folder, vocoder=decoder),
-        }
-
-    finish(write_package(path, contents, graphs=graphs))
-
-
 # ---------------------------------------------------------------- measures
 
 
@@ -210,7 +174,7 @@ def acoustic_rows(place: Path, repeats: int) -> list[Row]:
     """CPU-seconds a second of speech on one thread, and until the first sound of six seconds; in turns with VITS."""
     from olu.speak.voice import Voice
 
-    acoustic(place / "acoustic.voice")
+    random_acoustic(place / "acoustic.voice")
     mel, vits = Voice.open(place / "acoustic.voice", threads=1), Voice.open("embedded", threads=1)
     text = PARAGRAPH.partition(".")[0].replace(",", "")
     speed, steps = mel.speak(text).seconds / 6.0, {"steps": 4}

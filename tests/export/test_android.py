@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -86,3 +89,27 @@ def test_the_parts_of_the_project_fit(project: Path) -> None:
 def test_voices_of_two_runs_are_refused_with_the_reason() -> None:
     with pytest.raises(ExportError, match="lengths and pitch in between"):
         format_named("android", of=family("acoustic"))
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1", reason="a compiler takes half a minute: OLU_SOAK=1")
+def test_the_kotlin_compiles_against_the_classes_of_android(project: Path, tmp_path: Path) -> None:
+    """OLU_KOTLIN: a folder like npm's kotlin-compiler; OLU_ANDROID_JAR: android.jar of level 23 or more."""
+    kotlin, classes, java = os.environ.get("OLU_KOTLIN"), os.environ.get("OLU_ANDROID_JAR"), shutil.which("java")
+    if not (kotlin and classes and java):
+        pytest.skip("OLU_KOTLIN and OLU_ANDROID_JAR name no compiler and no classes, or java is not installed")
+    resources = tmp_path / "R.kt"
+    resources.write_text("package org.olu.voice\nobject R { object string { const val choose = 1 } }\n")
+    jars = ":".join(map(str, sorted((Path(kotlin) / "lib").glob("*.jar"))))
+    made = tmp_path / "classes"
+    words = [java, "-cp", jars, "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-jdk", "-no-stdlib", "-Werror"]
+    words += ["-kotlin-home", kotlin, "-cp", f"{classes}:{kotlin}/lib/kotlin-stdlib.jar", "-d", str(made)]
+    sources = [project / "app/src/main/java", Path(__file__).parents[1] / "helpers" / "android", resources]
+    done = subprocess.run([*words, *map(str, sources)], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    assert {path.stem for path in (made / "org/olu/voice").glob("*.class")} >= {
+        "OluTtsService",
+        "Reading",
+        "MainActivity",
+        "CheckVoiceData",
+    }

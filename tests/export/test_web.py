@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.helpers.browser import BROWSER, Screen, chromium
+from tests.helpers.melodic import melodic
+from tests.helpers.packages import random_acoustic
 
 from olu.core.errors import ExportError
 from olu.speak.voice import Voice
@@ -28,6 +30,19 @@ NODE = shutil.which("node")
 WEB = Path(__file__).parents[2] / "src" / "olu" / "export" / "web"
 SOAK = pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1", reason="the browser is started by make soak: OLU_SOAK=1")
 TEXT = "ሰላም ለዓለም። በ 12/05/2020 ዓ.ም. 1,250 ብር ከፈልኩ። ደህና ነህ?"
+YORUBA = "Ẹ káàárọ̀, báwo ni? Ọmọ náà ń kọrin, ó sì ń jó nínú ọjà ńlá. <prosody pitch='+2st'>Ó dàbọ̀</prosody>."
+SWAHILI = "Habari ya asubuhi? Mvua ilinyesha usiku kucha, na watoto 25 walicheza nje saa 10:30."
+WAYS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "embedded": (
+        TEXT,
+        [{"seed": 0}, {"seed": 3, "speed": 1.25, "knobs": {"noise": 0.3, "duration_noise": 0.5}, "quick": False}],
+    ),
+    "acoustic": (
+        SWAHILI,
+        [{"seed": 1, "knobs": {"steps": 2}}, {"speed": 0.8, "knobs": {"pitch": 2.5}, "quick": False}],
+    ),
+    "melodic": (YORUBA, [{"seed": 0}, {"seed": 2, "tones": "strict", "knobs": {"steps": 3}}]),
+}
 DRAWS = """
 import { Random } from %s;
 const made = [[0, 0], [7, 3], [9007199254740991, 12], [5, 1, 1]].map((seed) => Array.from(new Uint32Array(new Random(...seed).normals(50000).buffer)));
@@ -76,7 +91,18 @@ def test_a_folder_is_whole_and_its_licences_are_told(tmp_path: Path) -> None:
         export(Path("embedded"), to="web", runtime=fake_runtime(tmp_path / "ort"), output=tmp_path / "page")
     )
     folder = Path(made.voice)
-    linked = {"index.html", "olu.js", "worker.js", "voice.js", "random.js", "reading.js", "reading.json", "voice.json"}
+    linked = {
+        "index.html",
+        "olu.js",
+        "worker.js",
+        "voice.js",
+        "engine.js",
+        "frames.js",
+        "random.js",
+        "reading.js",
+        "reading.json",
+        "voice.json",
+    }
     linked |= {"ort.js", "ort-wasm.js", "ort.wasm", "encoder.onnx", "decoder.onnx", "README.md"}
     assert {path.name for path in folder.iterdir()} == linked
     card = (folder / "README.md").read_text()
@@ -84,11 +110,8 @@ def test_a_folder_is_whole_and_its_licences_are_told(tmp_path: Path) -> None:
     page = (folder / "index.html").read_text()
     assert page.count("\n") <= 36 and "http" not in page  # nothing from elsewhere
     facts, voice = json.loads((folder / "voice.json").read_text()), Voice.open("embedded")
-    assert (facts["rate"], facts["speakers"], facts["noise"]) == (
-        voice.rate,
-        voice.speakers,
-        voice.knobs["noise"].default,
-    )
+    assert (facts["rate"], facts["speakers"]) == (voice.rate, voice.speakers)
+    assert facts["knobs"]["noise"]["default"] == voice.knobs["noise"].default
 
 
 @pytest.mark.parametrize(
@@ -145,20 +168,35 @@ def served(folder: Path) -> Iterator[tuple[str, ThreadingHTTPServer]]:
 @pytest.mark.soak
 @SOAK
 @pytest.mark.skipif(BROWSER is None, reason="no chromium here")
-def test_a_page_speaks_as_python_does_with_the_network_cut(runtime: Path, tmp_path: Path) -> None:
-    page = Path(finished(export(Path("embedded"), to="web", runtime=runtime, output=tmp_path / "page")).voice)
-    voice = Voice.open("embedded", threads=1)
+@pytest.mark.parametrize("kind", ["embedded", "acoustic", "melodic"])
+def test_a_page_speaks_as_python_does_with_the_network_cut(kind: str, runtime: Path, tmp_path: Path) -> None:
+    """`acoustic`: networks of their real sizes, with random weights; `melodic`: tones and pauses, with made ones."""
+    package = Path(kind if kind == "embedded" else tmp_path / f"{kind}.voice")
+    if kind != "embedded":
+        {"acoustic": random_acoustic, "melodic": melodic}[kind](package)
+    page = Path(finished(export(package, to="web", runtime=runtime, output=tmp_path / "page")).voice)
+    voice = Voice.open(package, threads=1)
+    text, ways = WAYS[kind]
     with served(page) as (address, server), chromium(tmp_path / "profile") as tab:
         tab.show(address, Screen(1280, 800))
         tab.until("!!window.voice", seconds=180)
         server.shutdown()
         tab.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
         assert all(one.startswith((address, "data:")) for one in tab.asked) and not tab.missed
-        for wishes in ({"seed": 0}, {"seed": 3, "speed": 1.25, "noise": 0.3, "duration_noise": 0.5, "quick": False}):
-            tab.eval(SPOKEN % (json.dumps(TEXT), json.dumps(wishes)))
+        for wishes in ways:
+            tab.eval(
+                SPOKEN
+                % (
+                    json.dumps(text),
+                    json.dumps(
+                        {key: one for key, one in {**wishes, **wishes.get("knobs", {})}.items() if key != "knobs"}
+                    ),
+                )
+            )
             made = tab.until("window.made", seconds=300)
+            assert "failed" not in made, made
             theirs = [np.frombuffer(base64.b64decode(one["samples"]), np.float32) for one in made["pieces"]]
-            ours = list(voice.stream(TEXT, **{"quick": True, **wishes}))  # type: ignore[arg-type]
+            ours = list(voice.stream(text, **{"quick": True, **wishes}))  # type: ignore[arg-type]
             assert [len(one) for one in theirs] == [len(one.audio.samples) for one in ours]
             apart = np.concatenate(theirs) - np.concatenate([one.audio.samples for one in ours])
             assert np.abs(apart).max() < 2e-3

@@ -16,8 +16,9 @@ from olu.export.package import Contents, declared, write_package
 from olu.families import family
 from olu.speak.voice import Voice
 from olu.text.characters import CharacterFrontend
+from olu.text.frontend import for_language
 from olu.text.languages import load
-from olu.text.vocabulary import SymbolVocabulary
+from olu.text.vocabulary import BLANK, StreamVocabulary, SymbolVocabulary
 
 LETTERS = "abdeghiịklmnṅoọprstuụwyz .,?!'\u0301\u0300"
 TEXT = "Kedu ka ị mere? Ọ dị mma."
@@ -36,6 +37,37 @@ def learner(*, speakers: int, **settings: Any) -> torch.nn.Module:
         if made.config.decoder == "hifigan":
             made.gen.decoder.conv_post.weight.mul_(0.1)
     return made
+
+
+def random_acoustic(path: Path) -> None:
+    """Random weights of an acoustic model and a vocoder of their real sizes; all that is said is voiced."""
+    torch.manual_seed(3)
+    model, vocoder = family("acoustic"), family("vocoder")
+    frontend = for_language(load("swa"))
+    vocabulary = StreamVocabulary((BLANK, *sorted(frontend.phones), *" ,.?!"))
+    made = model.learner(model.config(), vocab_size=vocabulary.size, num_speakers=1)
+    decoder = vocoder.learner(vocoder.config(), vocab_size=0, num_speakers=1)
+    with torch.no_grad():
+        made.net.mean.out.bias[-1] = 5.0
+    held = Contents(
+        name="acoustic",
+        family="acoustic",
+        language=load("swa"),
+        frontend=frontend,
+        vocabulary=vocabulary,
+        speakers=["default"],
+        sentences=["habari ya asubuhi."],
+        scores={},
+        facts={},
+    )
+
+    def graphs(folder: Path) -> dict[str, Any]:
+        return {
+            **declared(model.speaks, made.config),
+            **model.speaks.export(made, folder=folder, vocoder=decoder),
+        }
+
+    finish(write_package(path, held, graphs=graphs))
 
 
 def contents(*, speakers: list[str], name: str = "test") -> Contents:

@@ -141,6 +141,10 @@ class LatentsEngine:
         counts = made["durations"]
         return {"durations": [int(frames) for frames in counts[0]]}
 
+    def told(self) -> dict[str, Any]:
+        """What a program without Python must know of its numbers."""
+        return {"channels": self._channels, "length_scale": self._length_scale}
+
     def differs(self, ids: Sequence[int], row: Mapping[str, Any]) -> str:
         kept = row.get("durations")
         same = kept is None or alike(self.proof(ids)["durations"], kept)

@@ -300,6 +300,18 @@ class MelEngine:
         told = {"frames": [int(one) for one in whole_frames(*self._lengths(ids, read))]}
         return {**told, "knots": [round(float(one), 3) for one in read["knots"][0].ravel()]} if self.plans else told
 
+    def told(self) -> dict[str, Any]:
+        """What a program without Python must know of its numbers; lists are by id."""
+        return {
+            "gaps": [int(one) for one in self._gaps],
+            "heard": [bool(one) for one in self._heard],
+            "longest": [float(one) for one in self._longest],
+            "threshold": self._threshold,
+            "ranges": [list(row) for row in self._ranges],
+            "noise_rows": self._noise_rows,
+            "plans": self.plans,
+        }
+
     def differs(self, ids: Sequence[int], row: Mapping[str, Any]) -> str:
         found = self.proof(ids)
         if not alike(found["frames"], row.get("frames")):

@@ -152,6 +152,7 @@ class PortableReading:
             if line.reading is not None:
                 row["words"] = word_tokens(line.reading, self.lines.vocabulary, len(line.ids))
                 row["dropped"] = line.reading.dropped
+                row["prosody"] = [(first, last, wish.contour, wish.rate) for first, last, wish in line.prosody]
                 row["streams"] = self.lines.vocabulary.streams(line.reading)
             yield row
 

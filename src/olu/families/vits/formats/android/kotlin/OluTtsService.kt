@@ -13,13 +13,13 @@ import com.k2fsa.sherpa.onnx.OfflineTtsVitsModelConfig
 /** The voice as an engine of the system: texts are read by reading.js, and sherpa-onnx makes sound of the ids. */
 class OluTtsService : TextToSpeechService() {
     private lateinit var facts: VoiceFacts
-    private lateinit var reading: Reading
+    private var reading: Reading? = null // none where the system's WebView is too old for it
     private lateinit var engine: OfflineTts
     @Volatile private var stopped = false
 
     override fun onCreate() {
         facts = VoiceFacts.of(assets)
-        reading = Reading(this)
+        reading = Reading.open(this)
         val vits = OfflineTtsVitsModelConfig(
             model = "voice/model.onnx",
             tokens = "voice/tokens.txt",
@@ -27,13 +27,14 @@ class OluTtsService : TextToSpeechService() {
             noiseScaleW = facts.durationNoise,
             lengthScale = facts.lengthScale,
         )
-        engine = OfflineTts(assets, OfflineTtsConfig(model = OfflineTtsModelConfig(vits = vits, numThreads = 2)))
+        val model = OfflineTtsModelConfig(vits = vits, numThreads = 2)
+        engine = OfflineTts(assets, OfflineTtsConfig(model = model, silenceScale = 1f)) // else pauses are shortened
         super.onCreate() // it asks for the language at once
     }
 
     override fun onDestroy() {
         super.onDestroy()
-        reading.close()
+        reading?.close()
         engine.release()
     }
 
@@ -54,6 +55,11 @@ class OluTtsService : TextToSpeechService() {
         stopped = false
         if (onIsLanguageAvailable(request.language, request.country, request.variant) < TextToSpeech.LANG_AVAILABLE) {
             callback.error(TextToSpeech.ERROR_INVALID_REQUEST)
+            return
+        }
+        val reading = reading
+        if (reading == null) {
+            callback.error(TextToSpeech.ERROR_SERVICE)
             return
         }
         callback.start(facts.rate, AudioFormat.ENCODING_PCM_16BIT, 1)

@@ -6,6 +6,7 @@ import androidx.javascriptengine.JavaScriptIsolate
 import androidx.javascriptengine.JavaScriptSandbox
 import org.json.JSONArray
 import org.json.JSONObject
+import java.util.concurrent.ExecutionException
 
 class ReadingException(message: String) : Exception(message)
 
@@ -60,8 +61,15 @@ class Reading(context: Context) {
         sandbox.close()
     }
 
-    private companion object {
-        const val OPEN = """
+    companion object {
+        /** Nothing where the system cannot run it: a WebView older than version 110 or so. */
+        fun open(context: Context): Reading? = try {
+            if (JavaScriptSandbox.isSupported()) Reading(context) else null
+        } catch (bad: ExecutionException) {
+            null
+        }
+
+        private const val OPEN = """
             globalThis.ask = () => JSON.stringify({ failed: "the reading is still being opened" });
             android.consumeNamedDataAsArrayBuffer("reading").then((bytes) => {
               const raw = new Uint8Array(bytes); // ASCII: this engine has no TextDecoder
