@@ -281,7 +281,13 @@ def main() -> None:
     wish.add_argument("workspaces", nargs="+", type=Path)
     wish.add_argument("--device", default="cuda")
     wish.add_argument("--size", default="small", choices=("small", "tiny"))
-    wish.add_argument("--minutes", nargs="*", type=float, default=[], help="of each training; else --steps")
+    wish.add_argument(
+        "--minutes",
+        nargs="*",
+        type=float,
+        default=[],
+        help="of each training, without what is made ready before; else --steps",
+    )
     wish.add_argument("--steps", type=int, default=6000, help="of the first training; others have a third")
     wish.add_argument("--batch-clips", type=int, default=32)
     wish.add_argument("--dropout", type=float, default=0.2)
@@ -296,7 +302,7 @@ def main() -> None:
         found: list[float] = []
         if number <= len(asked.minutes):
             found = paces(ws, wishes, base=base)
-            minutes = max(1.0, asked.minutes[number - 1] - (time.monotonic() - begun) / 60)
+            minutes = asked.minutes[number - 1]
             steps, hours = fitting(minutes, found, base=base is not None), minutes / 60
         else:
             total = asked.steps if base is None else asked.steps // 3
@@ -305,13 +311,15 @@ def main() -> None:
         changes = settings(steps, wishes, base=base is not None)
         run, reports = trained(ws, changes, base=base, device=asked.device, hours=hours)
         learnt = time.monotonic()
+        minutes_of = round(sum(one.seconds for one in reports) / 60, 2)
         report = {
             "workspace": ws.name,
             "steps": dict(zip(STAGES, steps, strict=True)),
             "seconds_a_step": dict(zip(STAGES, found, strict=False)),
             "made": reports[-1].step if reports else 0,
             "best": run.best_step(),
-            "minutes": round((learnt - begun) / 60, 2),
+            "minutes": minutes_of,
+            "minutes with what came before": round((learnt - begun) / 60, 2),
             "memory_gb": round(max((one.memory for one in reports), default=0) / 1e9, 2),
             "scores": [{"step": one.step, **one.scores} for one in reports if one.scores],
             "losses": [{"step": one.step, "parts": one.parts()} for one in reports[:: max(1, len(reports) // 60)]],
