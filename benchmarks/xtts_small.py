@@ -52,7 +52,7 @@ STAGES = ("codes", "gpt", "decoder")
 SHARES = (0.12, 0.45, 0.43)  # of the time
 LEAST, MOST = (200, 300, 300), (1500, 3000, 6000)  # steps
 BASE_SHARES, BASE_MOST = (0.0, 0.55, 0.45), (0, 1500, 3000)  # from a run that has its codes
-PROBE = (12, 12, 12)  # steps that are timed; a third of them only warm up
+PROBE, TIMED = (12, 12, 12), 8  # steps of each kind that are made to time them, and the last of these that are timed
 SLACK = 0.85  # of the time is planned: checkpoints and validations take some
 QUIET = tuple(  # three parts that learn one after the other are no run that drifts
     f"guards.{name}={value}"
@@ -148,10 +148,12 @@ def trained(
 def paces(ws: Workspace, wishes: Wishes, *, base: Path | None) -> list[float]:
     """Seconds of a step of each kind, as the machine is now."""
     probe = [0 if base and stage == "codes" else steps for stage, steps in zip(STAGES, PROBE, strict=True)]
+    if base is None:
+        probe[1] += len(Corpus.open(ws)) // wishes.batch_clips  # its first epoch makes the codes of every clip too
     _, reports = trained(ws, settings(probe, wishes, base=base is not None, looks=1), base=base, device=wishes.device)
     found, first = [], 0
     for steps in probe:
-        taken = [one.seconds for one in reports[first + steps // 3 : first + steps]]
+        taken = [one.seconds for one in reports[first + max(0, steps - TIMED) : first + steps]]
         found.append(float(np.median(taken)) if taken else 0.0)
         first += steps
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from olu.audio.io import resample
+from olu.audio.io import resample, write
 from olu.core.errors import ExportError, OluError, VoiceError
 from olu.core.files import Workspace
-from olu.core.job import finish
+from olu.core.job import Note, finish
 from olu.core.types import Audio
 from olu.families.runs import learner_of
 from olu.families.xtts.config import XttsConfig
@@ -26,7 +27,9 @@ from olu.speak.engines.tokens import TokensEngine
 from olu.speak.voice import Voice
 from olu.stages.bases import check_base
 from olu.stages.export import export
+from olu.stages.speak import run as speak
 from olu.stages.train import train
+from olu.stages.verbs.voices import SpeakOptions
 from olu.train.base_facts import Licence, licence_of
 from olu.train.run import Run
 
@@ -186,11 +189,16 @@ def recording(seconds: float = 5.0, *, rate: int = 44_100) -> Audio:
 
 
 @pytest.fixture(scope="module")
-def cloning(ws: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Voice:
+def cloning_at(ws: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("cloning") / "c.voice"
-    made = finish(export(ws.root, cloning=True, bits=32, output=place))
+    finish(export(ws.root, cloning=True, bits=32, output=place))
     assert "with the consent of whose voice that is" in (place / "README.md").read_text(encoding="utf-8")
-    return Voice.open(made.voice, threads=1)
+    return place
+
+
+@pytest.fixture(scope="module")
+def cloning(cloning_at: Path) -> Voice:
+    return Voice.open(cloning_at, threads=1)
 
 
 def test_a_voice_hears_a_recording_as_the_run_does(ws: Workspace, cloning: Voice) -> None:
@@ -242,3 +250,29 @@ def test_cloning_is_refused_where_nothing_can_hear(ws: Workspace, tmp_path: Path
         write_hearing(
             small.gpt, small.hifigan_decoder, small.mel_stats, tmp_path, speakers_SG=torch.zeros(1, 16), seconds={}
         )
+
+
+def test_the_command_tells_the_consent_and_takes_no_half_of_it(
+    cloning: Voice, cloning_at: Path, tmp_path: Path
+) -> None:
+    heard = tmp_path / "ada.wav"
+    write(heard, recording())
+    asked = SpeakOptions(text=TEXTS[0], voice=cloning_at, output=tmp_path / "out.wav", like=(heard,), consent=AGREED)
+    notes: list[str] = []
+    job = speak(asked)
+    while True:
+        try:
+            event = next(job)
+        except StopIteration as end:
+            row = end.value.row(asked)
+            break
+        notes += [event.text] if isinstance(event, Note) else []
+    assert any("said like ada.wav" in note and AGREED in note for note in notes)
+    assert (row["like"], row["consent"]) == ([str(heard)], AGREED) and (tmp_path / "out.wav").stat().st_size > 100
+    for change, why in (
+        ({"consent": ""}, "takes their consent"),
+        ({"like": ()}, "--consent is of whom --like"),
+        ({"speaker": cloning.speakers[0]}, "choose one of them"),
+    ):
+        with pytest.raises(VoiceError, match=why):
+            finish(speak(replace(asked, **change)))  # type: ignore[arg-type]

@@ -164,7 +164,10 @@ def _checkpointing(case: Case) -> tuple[bool, str]:
     config = XttsConfig(**case.base.settings)
     needed = memory(config, clips=4, seconds=10.0, tokens=150)
     if case.machine.device == "cuda" and needed > 0.8 * case.machine.memory:
-        return True, f"Four clips want {needed / 1e9:.0f} GB otherwise: half as much time more, a tenth of their memory."
+        return (
+            True,
+            f"Four clips want {needed / 1e9:.0f} GB otherwise: half as much time more, a tenth of their memory.",
+        )
     return False, "There is memory enough without."
 
 

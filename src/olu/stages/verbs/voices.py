@@ -136,7 +136,7 @@ class SpeakOptions:
     pause: float = option("Seconds of silence between sentences.", default=0.25)
     speaker: str | None = option("Which of the voice's speakers.")
     like: tuple[Path, ...] = option(
-        "A recording to speak like, where the voice was exported with --cloning; needs --consent.",
+        "A recording to speak like, where the voice was exported to hear others; needs --consent.",
         default=(),
         metavar="FILE",
         role="input",
