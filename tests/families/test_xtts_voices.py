@@ -252,9 +252,7 @@ def test_cloning_is_refused_where_nothing_can_hear(ws: Workspace, tmp_path: Path
         )
 
 
-def test_the_command_tells_the_consent_and_takes_no_half_of_it(
-    cloning: Voice, cloning_at: Path, tmp_path: Path
-) -> None:
+def test_the_command_tells_the_consent_and_takes_no_half(cloning: Voice, cloning_at: Path, tmp_path: Path) -> None:
     heard = tmp_path / "ada.wav"
     write(heard, recording())
     asked = SpeakOptions(text=TEXTS[0], voice=cloning_at, output=tmp_path / "out.wav", like=(heard,), consent=AGREED)
