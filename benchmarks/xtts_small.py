@@ -52,7 +52,7 @@ STAGES = ("codes", "gpt", "decoder")
 SHARES = (0.12, 0.45, 0.43)  # of the time
 LEAST, MOST = (200, 300, 300), (1500, 3000, 6000)  # steps
 BASE_SHARES, BASE_MOST = (0.0, 0.55, 0.45), (0, 1500, 3000)  # from a run that has its codes
-PROBE = (12, 12, 12)  # steps that are timed; a third of them only warm up
+PROBE, TIMED = (12, 12, 12), 8  # steps of each kind that are made to time them, and the last of these that are timed
 SLACK = 0.85  # of the time is planned: checkpoints and validations take some
 QUIET = tuple(  # three parts that learn one after the other are no run that drifts
     f"guards.{name}={value}"
@@ -148,10 +148,12 @@ def trained(
 def paces(ws: Workspace, wishes: Wishes, *, base: Path | None) -> list[float]:
     """Seconds of a step of each kind, as the machine is now."""
     probe = [0 if base and stage == "codes" else steps for stage, steps in zip(STAGES, PROBE, strict=True)]
+    if base is None:
+        probe[1] += len(Corpus.open(ws)) // wishes.batch_clips  # its first epoch makes the codes of every clip too
     _, reports = trained(ws, settings(probe, wishes, base=base is not None, looks=1), base=base, device=wishes.device)
     found, first = [], 0
     for steps in probe:
-        taken = [one.seconds for one in reports[first + steps // 3 : first + steps]]
+        taken = [one.seconds for one in reports[first + max(0, steps - TIMED) : first + steps]]
         found.append(float(np.median(taken)) if taken else 0.0)
         first += steps
     return found
@@ -281,7 +283,13 @@ def main() -> None:
     wish.add_argument("workspaces", nargs="+", type=Path)
     wish.add_argument("--device", default="cuda")
     wish.add_argument("--size", default="small", choices=("small", "tiny"))
-    wish.add_argument("--minutes", nargs="*", type=float, default=[], help="of each training; else --steps")
+    wish.add_argument(
+        "--minutes",
+        nargs="*",
+        type=float,
+        default=[],
+        help="of each training, without what is made ready before; else --steps",
+    )
     wish.add_argument("--steps", type=int, default=6000, help="of the first training; others have a third")
     wish.add_argument("--batch-clips", type=int, default=32)
     wish.add_argument("--dropout", type=float, default=0.2)
@@ -296,7 +304,7 @@ def main() -> None:
         found: list[float] = []
         if number <= len(asked.minutes):
             found = paces(ws, wishes, base=base)
-            minutes = max(1.0, asked.minutes[number - 1] - (time.monotonic() - begun) / 60)
+            minutes = asked.minutes[number - 1]
             steps, hours = fitting(minutes, found, base=base is not None), minutes / 60
         else:
             total = asked.steps if base is None else asked.steps // 3
@@ -305,13 +313,15 @@ def main() -> None:
         changes = settings(steps, wishes, base=base is not None)
         run, reports = trained(ws, changes, base=base, device=asked.device, hours=hours)
         learnt = time.monotonic()
+        minutes_of = round(sum(one.seconds for one in reports) / 60, 2)
         report = {
             "workspace": ws.name,
             "steps": dict(zip(STAGES, steps, strict=True)),
             "seconds_a_step": dict(zip(STAGES, found, strict=False)),
             "made": reports[-1].step if reports else 0,
             "best": run.best_step(),
-            "minutes": round((learnt - begun) / 60, 2),
+            "minutes": minutes_of,
+            "minutes with what came before": round((learnt - begun) / 60, 2),
             "memory_gb": round(max((one.memory for one in reports), default=0) / 1e9, 2),
             "scores": [{"step": one.step, **one.scores} for one in reports if one.scores],
             "losses": [{"step": one.step, "parts": one.parts()} for one in reports[:: max(1, len(reports) // 60)]],

@@ -361,6 +361,7 @@ class VerbWorkspace(Workspace):
         noise: float | None = None,
         bits: int | None = None,
         no_watermark: bool = False,
+        cloning: bool = False,
         lexicon: str | Path | None = None,
         runtime: str | Path | None = None,
         licence: str = '',

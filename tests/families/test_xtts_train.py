@@ -266,6 +266,31 @@ def test_a_layer_has_its_own_limit_before_the_step(tmp_path: Path) -> None:
     assert float(optimiser.state[weight]["exp_avg"][0]) == pytest.approx(0.9)  # the whole gradient went in
 
 
+def test_what_is_told_of_a_step_is_the_true_mean_whatever_the_accumulation(tmp_path: Path) -> None:
+    """The public trainer prints each micro-batch's mean divided by the accumulation, and learns from a mean of means: a
+    short clip then counts as much as a long one, and "0.57" is 4.6."""
+    clips = [clip(n, seconds=seconds) for n, seconds in enumerate((0.5, 1.0, 2.0, 3.0))]
+    told = {}
+    for size in (1, 4):
+        engine = engine_for(
+            family("xtts"), learner(), tmp_path / str(size), clips, batch_clips=size, accumulate=4 // size
+        )
+        (seen,) = engine.advance().seen
+        told[size] = seen.losses["codes"]
+    assert told[1] == pytest.approx(told[4], rel=1e-5)
+    made = learner().train()
+    means, sums, counts = [], 0.0, 0.0
+    with torch.no_grad():
+        for one in clips:
+            batch = engine.batches.make([one.id])
+            (update,) = made.step(batch, Clock(0, 1))
+            means.append(float(update.losses["codes"].sum) / batch.counts["codes"])
+            sums, counts = sums + float(update.losses["codes"].sum), counts + batch.counts["codes"]
+    assert told[1] == pytest.approx(sums / counts, rel=1e-5)
+    printed = np.array(means) / len(clips)  # as the public trainer prints a step of four micro-batches
+    assert printed.max() < 0.3 * told[1] and abs(np.mean(means) / told[1] - 1) > 1e-4
+
+
 def test_without_a_guard_one_nan_is_there_for_good() -> None:
     """Why clipping is no guard: the norm of a NaN is one, and the optimiser keeps it."""
     weight = torch.nn.Parameter(torch.ones(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,24 @@ import numpy as np
 import pytest
 import torch
 
-from olu.core.errors import ExportError, OluError
+from olu.audio.io import resample, write
+from olu.core.errors import ExportError, OluError, VoiceError
 from olu.core.files import Workspace
-from olu.core.job import finish
+from olu.core.job import Note, finish
 from olu.core.types import Audio
 from olu.families.runs import learner_of
+from olu.families.xtts.config import XttsConfig
 from olu.families.xtts.foreign.read import read_release
-from olu.families.xtts.voice import MOST_SILENCE, prompt_rows, resynthesis
+from olu.families.xtts.hear import write_hearing
+from olu.families.xtts.learn import XttsLearner
+from olu.families.xtts.voice import MOST_SILENCE, merged, prompt_rows, resynthesis, speaker_vector
 from olu.speak.engines.tokens import TokensEngine
 from olu.speak.voice import Voice
 from olu.stages.bases import check_base
 from olu.stages.export import export
+from olu.stages.speak import run as speak
 from olu.stages.train import train
+from olu.stages.verbs.voices import SpeakOptions
 from olu.train.base_facts import Licence, licence_of
 from olu.train.run import Run
 
@@ -166,3 +173,104 @@ def test_a_silent_folder_with_the_tokens_of_xtts_is_non_commercial(tmp_path: Pat
     write_json(tmp_path / "vocab.json", {"model": {"vocab": few}})
     assert not licence_of(tmp_path).name
     assert json.loads((tmp_path / "vocab.json").read_text())
+
+
+# ---------------------------------------------------------------- speaking like a recording
+
+AGREED = "Ada agreed on 18 November 2026 to these tests"
+
+
+def recording(seconds: float = 5.0, *, rate: int = 44_100) -> Audio:
+    """Something that sounds: a buzz whose pitch and loudness go up and down."""
+    at = np.arange(round(seconds * rate)) / rate
+    phase = 2 * np.pi * np.cumsum(140 + 30 * np.sin(2 * np.pi * at)) / rate
+    made = sum(np.sin(number * phase) / number for number in range(1, 9)) * (0.2 + 0.1 * np.sin(7 * at))
+    return Audio((0.5 * made + 0.001 * np.random.default_rng(2).standard_normal(len(at))).astype(np.float32), rate)
+
+
+@pytest.fixture(scope="module")
+def cloning_at(ws: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("cloning") / "c.voice"
+    finish(export(ws.root, cloning=True, bits=32, output=place))
+    assert "with the consent of whose voice that is" in (place / "README.md").read_text(encoding="utf-8")
+    return place
+
+
+@pytest.fixture(scope="module")
+def cloning(cloning_at: Path) -> Voice:
+    return Voice.open(cloning_at, threads=1)
+
+
+def test_a_voice_hears_a_recording_as_the_run_does(ws: Workspace, cloning: Voice) -> None:
+    run = Run.named(ws.runs_folder, cloning.facts["facts"]["run"])
+    learner = merged(learner_of(run, cloning.facts["facts"]["step"]))
+    given = [recording(), recording(2.5, rate=24_000)]
+    waves = [resample(one, 22_050).samples for one in given]
+    with torch.no_grad():
+        rows, vector = prompt_rows(learner, waves).numpy(), speaker_vector(learner, 0, waves).numpy()
+    assert isinstance(cloning.engine, TokensEngine) and cloning.engine.hearing is not None
+    found = cloning.engine.hearing.heard(given)
+    np.testing.assert_allclose(found[0], rows, atol=2e-4 * np.abs(rows).max())
+    assert float(found[1] @ vector / np.linalg.norm(found[1]) / np.linalg.norm(vector)) > 0.9999
+
+
+def test_a_voice_speaks_like_a_recording_and_stays_itself(cloning: Voice, exported: Voice) -> None:
+    before = cloning.speak(TEXTS[0], seed=4)
+    other = cloning.like([recording()], consent=AGREED)
+    assert other.speakers == [*cloning.speakers, "like"]
+    said = other.speak(TEXTS[0], seed=4)
+    assert np.isfinite(said.samples).all() and not np.array_equal(said.samples, before.samples)
+    np.testing.assert_array_equal(other.speak(TEXTS[0], seed=4, speaker=cloning.speakers[0]).samples, before.samples)
+    np.testing.assert_array_equal(cloning.speak(TEXTS[0], seed=4).samples, before.samples)
+    pieces = [one.audio.samples for one in other.stream(TEXTS[0], seed=4)]
+    assert len(np.concatenate(pieces)) == len(said.samples)
+    assert "hearing" not in exported.facts  # off unless it was asked for
+
+
+def test_nobody_is_heard_without_consent_or_with_too_little(cloning: Voice, exported: Voice) -> None:
+    with pytest.raises(VoiceError, match="was not exported to hear others"):
+        exported.like([recording()], consent=AGREED)
+    for consent in ("", "yes", "  she did "):
+        with pytest.raises(VoiceError, match="takes their consent"):
+            cloning.like([recording()], consent=consent)
+    with pytest.raises(VoiceError, match=r"2.0 s of a voice say too little"):
+        cloning.like([recording(2.0)], consent=AGREED)
+    silent = Audio(np.zeros(22_050 * 4, np.float32), 22_050)
+    with pytest.raises(VoiceError, match="silent or damaged"):
+        cloning.like([silent], consent=AGREED)
+
+
+def test_cloning_is_refused_where_nothing_can_hear(ws: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="--cloning is for '--to voice'"):
+        finish(export(ws.root, to="coqui", cloning=True, output=tmp_path / "coqui"))
+    with pytest.raises(ExportError, match="voices of the family vits cannot hear others"):
+        finish(export(Path("embedded"), cloning=True, output=tmp_path / "x.voice"))
+    small = XttsLearner(XttsConfig(size="tiny"), vocab_size=12, num_speakers=1)
+    with pytest.raises(ExportError, match="knows its speakers by a table"):
+        write_hearing(
+            small.gpt, small.hifigan_decoder, small.mel_stats, tmp_path, speakers_SG=torch.zeros(1, 16), seconds={}
+        )
+
+
+def test_the_command_tells_the_consent_and_takes_no_half(cloning: Voice, cloning_at: Path, tmp_path: Path) -> None:
+    heard = tmp_path / "ada.wav"
+    write(heard, recording())
+    asked = SpeakOptions(text=TEXTS[0], voice=cloning_at, output=tmp_path / "out.wav", like=(heard,), consent=AGREED)
+    notes: list[str] = []
+    job = speak(asked)
+    while True:
+        try:
+            event = next(job)
+        except StopIteration as end:
+            row = end.value.row(asked)
+            break
+        notes += [event.text] if isinstance(event, Note) else []
+    assert any("said like ada.wav" in note and AGREED in note for note in notes)
+    assert (row["like"], row["consent"]) == ([str(heard)], AGREED) and (tmp_path / "out.wav").stat().st_size > 100
+    for change, why in (
+        ({"consent": ""}, "takes their consent"),
+        ({"like": ()}, "--consent is of whom --like"),
+        ({"speaker": cloning.speakers[0]}, "choose one of them"),
+    ):
+        with pytest.raises(VoiceError, match=why):
+            finish(speak(replace(asked, **change)))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from olu.core.errors import ConfigError, VoiceError, WorkspaceError
@@ -14,8 +15,11 @@ from olu.core.job import finish
 from olu.core.types import Audio, Reading
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import of_sources
+from olu.speak.voice import Voice
 from olu.stages import distil
 from olu.stages.distil import SaidSentence, run
+from olu.stages.export import export
+from olu.stages.train import train
 from olu.stages.verbs.voices import DistilOptions
 
 TEXTS = ("ሰላም ነው።", "ልጆቹ ኳስ ይጫወታሉ።", "ሻይ በወተት እወዳለሁ።", "ጥቁሩ ድመት ዛፍ ላይ ወጣ።")
@@ -60,6 +64,20 @@ def test_what_is_said_is_kept_as_synthetic_and_gone_on_with(asked: DistilOptions
     assert any("--from-scratch" in line for line in map(str, done.sentences(asked)))
     again: Any = finish(run(asked))
     assert again.kept == done.kept and again.added == 0
+
+
+def test_a_small_voice_learns_from_it_and_says_whose_speech_it_was(asked: DistilOptions) -> None:
+    """At the size of tests: that the path leads to a voice, with the teacher's licence, not how it sounds."""
+    finish(run(asked))
+    ws = Workspace.open(asked.to)
+    steps = ("plan.steps=2", "plan.batch_clips=2", "plan.validate_every=2", "plan.save_every=2")
+    tiny = ("family=vits", "model.size=tiny", *steps, "view.tensorboard=false")
+    done = finish(train(ws, overrides=tiny, new=True))
+    made = finish(export(ws.root))
+    voice = Voice.open(made.voice, threads=1)
+    said = voice.speak(TEXTS[0])
+    assert done.steps == 2 and np.isfinite(said.samples).all() and said.samples.std() > 0
+    assert made.licence == "MIT" and "synthetic: spoken by the voice amh" in str(voice.facts["rights"])
 
 
 def test_what_is_not_understood_is_tried_again_and_left_out(asked: DistilOptions, monkeypatch: pytest.MonkeyPatch):

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -45,6 +46,8 @@ __all__ = ["Manner", "SpokenChunk", "SpokenSentence", "Voice"]
 
 CHECKED_CHARACTERS = 10_000  # of all check sentences together; Olu writes a few short ones
 MOST_THREADS = 256
+LIKE = "like"  # the name of a speaker who is heard from recordings
+LEAST_CONSENT = 3  # words
 Result = TypeVar("Result")
 
 
@@ -118,6 +121,7 @@ class Voice:
             loudness = self.facts.get("loudness")
             self.usual_loudness = None if loudness is None else number(loudness, -100.0, 20.0)
             self.resample: float = number(self.facts.get("resample", 1.0), 0.5, 2.0)
+            self._usual = 0  # who speaks where nobody is named
             self._ends: list[str] = [_word(end) for end in self.facts["sentence_ends"]]
             self.vocabulary = vocabulary_from(package.vocabulary)
             self.engine = kind(package, self.vocabulary)
@@ -175,6 +179,26 @@ class Voice:
             made.append(engine.plan(LineJob(line, len(made), start, who, chunks, _given(settled, len(made))), settled))
             start += int(made[-1].frames.sum()) * seconds
         return Melody(FORMAT, self.name, self.networks, self.speakers[who], seconds, text, tuple(made))
+
+    def like(self, recordings: Sequence[Audio], *, consent: str, name: str = LIKE) -> Voice:
+        """The same voice with one speaker more, heard from recordings of one person, who speaks where nobody is named.
+
+        Only where it was exported with `olu export --cloning`. `consent`: who agreed, when and to what; without the
+        consent of whose voice it is nothing is heard. This voice itself stays as it is.
+        """
+        hears = getattr(self.engine, "hears", None)
+        if hears is None or getattr(self.engine, "hearing", None) is None:
+            raise VoiceError(f"the voice {self.name} was not exported to hear others: 'olu export --cloning' makes one")
+        if len(consent.split()) < LEAST_CONSENT:
+            raise VoiceError(
+                "to speak like somebody takes their consent: say in words who agreed, when and to what (--consent)"
+            )
+        if name in self.speakers:
+            raise VoiceError(f"the voice {self.name} has a speaker {name!r} already: choose another name")
+        made = copy(self)
+        made.engine = hears(recordings)
+        made.speakers, made._usual = [*self.speakers, name], len(self.speakers)
+        return made
 
     def use_lexicon(self, path: str | Path) -> None:
         """Read the words of a .tsv (spelling, tab, phones) as it says, from now on; the package stays as it is."""
@@ -307,7 +331,7 @@ class Voice:
 
     def _speaker(self, name: str | None) -> int:
         if name is None:
-            return 0
+            return self._usual
         if name not in self.speakers:
             raise VoiceError(f"no speaker {name!r} in the voice {self.name}; it has: {', '.join(self.speakers)}")
         return self.speakers.index(name)

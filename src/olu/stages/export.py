@@ -52,6 +52,7 @@ MARKED = (
     " 'olu doctor --watermark FILE' finds it."
 )
 UNMARKED = "It was exported without a watermark: what it says cannot be told from a recording by one."
+HEARS = "It was exported to speak like a recording too, with the consent of whose voice that is ('olu speak --like')."
 USE = "\n" + Path(__file__).with_name("use_voice.txt").read_text(encoding="utf-8")
 
 
@@ -132,6 +133,7 @@ OF_A_RUN = (
     "with_training",
     "noise",
     "bits",
+    "cloning",
     "lexicon",
     "licence",
     "push",
@@ -189,6 +191,7 @@ def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     language = {"language": wish.language} if wish.language else {}
     large = {"bits": wish.bits} if wish.bits else {}
     large |= {"watermark": False} if wish.no_watermark else {}
+    large |= {"cloning": True} if wish.cloning else {}
     return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language, **large}
 
 
@@ -304,6 +307,8 @@ def _check(wish: ExportOptions, to: Format | None) -> None:
         raise ExportError(f"--bits is for '--to voice': {wish.to!r} has one precision")
     if wish.no_watermark and to is not None:
         raise ExportError(f"--no-watermark is for '--to voice': the files of {wish.to!r} put none into their sound")
+    if wish.cloning and to is not None:
+        raise ExportError(f"--cloning is for '--to voice': {wish.to!r} hears others by its own program, or not at all")
     if wish.with_training and to is not None:
         raise ExportError(f"--with-training is for '--to voice': {wish.to!r} has no place for it")
 
@@ -436,7 +441,11 @@ def _chosen(subject: ExportSubject, wish: ExportOptions) -> dict[str, Any]:
         raise ExportError(f"--bits {wish.bits}: voices of the family {name} have {known}: choose one of them")
     if wish.no_watermark and not speaks.marks:
         raise ExportError(f"--no-watermark: voices of the family {name} have none: leave it out")
-    return {**({"bits": wish.bits} if wish.bits else {}), **({"watermark": False} if wish.no_watermark else {})}
+    if wish.cloning and not speaks.clones:
+        raise ExportError(f"--cloning: voices of the family {name} cannot hear others: leave it out")
+    asked = {"bits": wish.bits} if wish.bits else {}
+    asked |= {"watermark": False} if wish.no_watermark else {}
+    return {**asked, **({"cloning": True} if wish.cloning else {})}
 
 
 def _use(subject: ExportSubject, path: Path) -> str:
@@ -472,8 +481,9 @@ def _package(subject: ExportSubject, path: Path, wish: ExportOptions) -> Job[tup
             restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
             facts = {"resample": subject.resample}
         made = subject.speaks.export(subject.learner, folder=folder, **subject.needed, **chosen)
-        if subject.speaks.marks:
-            what = f"{PACKAGE} {MARKED if made.get('watermark') else UNMARKED}"
+        if subject.speaks.marks or wish.cloning:
+            marked = (MARKED if made.get("watermark") else UNMARKED) if subject.speaks.marks else ""
+            what = " ".join(one for one in (PACKAGE, marked, HEARS if wish.cloning else "") if one)
             write_text(folder / "README.md", subject.readme(what=what, use=_use(subject, path), library="olu"))
         return {**declared(subject.speaks, subject.learner.config), **made, **facts}
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from olu.audio.io import fitting_rate
+from olu.audio.io import fitting_rate, read
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
 from olu.core.errors import AudioError, OluError, TextError, VoiceError
 from olu.core.files import EMBEDDED, write_json, write_text
@@ -37,6 +37,21 @@ PIPE = Path("-")
 WISHES = ("speed", "pause", "speaker", "seed", "noise", "duration_noise", "loudness", "rate", "plain", "tones")
 MOST_NOTES = 10  # of a melody, that are told
 FORMATS = ("json", "srt")  # of the times of words
+
+
+def voice_for(options: SpeakOptions, *, threads: int) -> Job[Voice]:
+    """The voice of the options, which speaks like a recording where that is asked for and agreed to."""
+    if options.consent and not options.like:
+        raise VoiceError("--consent is of whom --like speaks like: name a recording with --like, or leave it out")
+    if options.like and options.speaker is not None:
+        raise VoiceError("--like speaks like a recording, --speaker like one of the voice's own: choose one of them")
+    voice = find_voice(options.voice, threads=threads, lexicon=options.lexicon)
+    if not options.like:
+        return voice
+    voice = voice.like([read(place) for place in options.like], consent=options.consent)
+    names = ", ".join(place.name for place in options.like)
+    yield Note(f"said like {names}, a copy of somebody's voice; consent: {' '.join(options.consent.split())}")
+    return voice
 
 
 def find_voice(place: Path | None, *, threads: int = 0, lexicon: Path | None = None) -> Voice:
@@ -113,7 +128,9 @@ class SpokenOutput:
     spoken: SpeakSummary | SaidMany
 
     def row(self, options: SpeakOptions) -> dict[str, Any]:
-        own = {} if isinstance(self.spoken, SaidMany) else {"output": str(self.output)}
+        own: dict[str, Any] = {} if isinstance(self.spoken, SaidMany) else {"output": str(self.output)}
+        if options.like:
+            own |= {"like": [str(place) for place in options.like], "consent": options.consent}
         return {**own, **asdict(self.spoken)}
 
     def sentences(self, options: SpeakOptions) -> Iterator[str]:
@@ -150,7 +167,7 @@ def run(options: SpeakOptions) -> Job[SpokenOutput]:
     spoken: SpeakSummary | SaidMany
     if options.batch is not None:
         _check_batch(options)
-        voice = find_voice(options.voice, threads=1, lexicon=options.lexicon)
+        voice = yield from voice_for(options, threads=1)
         wishes |= {"format": options.format, "times": options.times, "refused": refused}
         spoken = yield from speak_many(options.batch, out, voice, threads=options.threads, **wishes)
     elif options.lines:
@@ -170,7 +187,7 @@ def _speak_one(options: SpeakOptions, out: Path, wishes: Any, refused: RefusedWo
     told = options.text is not None or options.file is not None or options.melody is None
     words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer) if told else wishes["melody"].text
     refused.check(words)
-    voice = find_voice(options.voice, threads=options.threads, lexicon=options.lexicon)
+    voice = yield from voice_for(options, threads=options.threads)
     if options.melody_out:
         yield from _plan(options.melody_out, voice, words, wishes)
     if out != PIPE:
@@ -186,7 +203,7 @@ def _speak_one(options: SpeakOptions, out: Path, wishes: Any, refused: RefusedWo
 
 def _speak_lines(options: SpeakOptions, wishes: Any, refused: RefusedWords) -> Job[SpeakSummary]:
     """Say each line of stdin as it comes, all into one stream; a line that cannot be said is told and passed over."""
-    voice = find_voice(options.voice, threads=options.threads, lexicon=options.lexicon)
+    voice = yield from voice_for(options, threads=options.threads)
     kind = format_of(PIPE, options.format or "wav")
     manner = _manner(voice, kind, wishes)
     rate = manner.rate or voice.rate

@@ -321,6 +321,7 @@ class Speaks:
     needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
     bits: tuple[int, ...] = ()  # of its weights in a package, to choose from; `export` gets what was chosen as `bits`
     marks: bool = False  # its voices put a watermark into what they say, unless `export` is told watermark=False
+    clones: bool = False  # its voices can be made to hear somebody else: `export` is then told cloning=True
     stands_in: tuple[Kind, ...] = ()  # of these: what a learner has a plain one for, while there is none
 
 

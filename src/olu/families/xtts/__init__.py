@@ -98,10 +98,10 @@ def _knobs(config: XttsConfig) -> tuple[Knob, ...]:
     return knobs(config)
 
 
-def _export(learner: nn.Module, *, folder: Path, bits: int = 8) -> dict[str, Any]:
+def _export(learner: nn.Module, *, folder: Path, bits: int = 8, cloning: bool = False) -> dict[str, Any]:
     from olu.families.xtts.voice import export
 
-    return export(learner, folder=folder, bits=bits)
+    return export(learner, folder=folder, bits=bits, cloning=cloning)
 
 
 def _resynthesis(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
@@ -142,6 +142,7 @@ FAMILY = Family(
         resynthesis=_resynthesis,
         formats=(Format("coqui", "Coqui TTS", _to_coqui, also=("xtts",), trains=True, noiseless=NOISELESS),),
         bits=(8, 16, 32),
+        clones=True,
     ),
     bases=Bases(
         read=_read,

@@ -39,7 +39,8 @@ class Waves:
         flat = np.zeros(sum(lengths), np.result_type(np.int16, *{row.dtype for row in self.rows}))
         for row, end, length in zip(self.rows, np.cumsum(lengths), lengths, strict=True):
             flat[end - length : end - length + len(row)] = row
-        return (torch.from_numpy(flat).to(device).float() / 32768.0).split(lengths)
+        waves: tuple[Tensor, ...] = torch.split(torch.from_numpy(flat).to(device).float() / 32768.0, lengths)
+        return waves
 
     def stacked(self, device: torch.device) -> Tensor:
         return torch.stack(self.on(device))

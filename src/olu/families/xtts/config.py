@@ -118,7 +118,7 @@ class XttsConfig(Sized):
     pieces: int = Field(0, ge=0, le=20_000)  # merges that are learnt from the corpus
     init_scale: float = Field(1.0, ge=0)  # rows of new pieces: how far from where they start, in the old rows' spread
     lora_rank: int = Field(0, ge=0, le=256)  # 0: all of the transformer learns; else two thin matrices beside each
-    gradient_checkpointing: bool = False  # less memory, a third more time
+    gradient_checkpointing: bool = False  # less memory, half as much time more
     learning_rate: float = Field(5e-6, gt=0)
     adam_betas: tuple[Beta, Beta] = (0.9, 0.96)
     adam_epsilon: float = Field(1e-8, gt=0)

@@ -2,7 +2,8 @@
 
 step.onnx:    rows [B, T, D], past.N.key/value [B, H, M, D/H], seqlens_k [B], total_sequence_length
               -> logits [B, 1, codes + 2], hidden [B, 1, D] of the last row, present.*
-decoder.onnx: hidden [B, D, F], speaker [B] -> wave [B, 256 F]
+decoder.onnx: hidden [B, D, F], speaker [B] -> wave [B, 256 F]; in a voice that hears others speaker is a vector
+              [B, G] (`hear.py` has what else it needs)
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class VoicedDecoder(nn.Module):
         return wave
 
 
-def write_decoder(decoder: WaveDecoder, speakers_SG: Tensor, path: Path) -> None:
+def write_decoder(decoder: WaveDecoder, speakers_SG: Tensor, path: Path, *, inside: bool = True) -> None:
+    """`inside`: the speakers lie in it, and it is told a number; else it is told a vector."""
     own = WaveDecoder(decoder.config)  # a copy would share what takes weight norm away
     own.load_state_dict(decoder.state_dict())
     own.eval()
@@ -59,11 +61,13 @@ def write_decoder(decoder: WaveDecoder, speakers_SG: Tensor, path: Path) -> None
         if is_parametrized(module, "weight"):
             remove_parametrizations(module, "weight")
     width = own.conv_pre.in_channels
+    voiced: nn.Module = VoicedDecoder(own, speakers_SG.detach().cpu().float()) if inside else own
+    who = torch.zeros(2, dtype=torch.long) if inside else torch.zeros(2, speakers_SG.shape[1])
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            VoicedDecoder(own, speakers_SG.detach().cpu().float()),
-            (torch.zeros(2, width, 7), torch.zeros(2, dtype=torch.long)),
+            voiced,
+            (torch.zeros(2, width, 7), who),
             str(path),
             input_names=["hidden", "speaker"],
             output_names=["wave"],
@@ -84,11 +88,13 @@ def write_voice(
     rules: dict[str, Any],
     silence: Sequence[int] = (),
     most_tokens: int | None = None,
+    hearing: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """All graphs and arrays of a voice; returns facts for voice.json. `rules`: codes a token, by the corpus."""
+    """All graphs and arrays of a voice; returns facts for voice.json. `rules`: codes a token, by the corpus; `hearing`:
+    what `write_hearing` gave, of a voice that hears others."""
     c: XttsConfig = gpt.config
     write_step(gpt, folder / "step.onnx", bits=bits)
-    write_decoder(decoder, speakers_SG, folder / "decoder.onnx")
+    write_decoder(decoder, speakers_SG, folder / "decoder.onnx", inside=hearing is None)
     arrays = {
         "text_rows": gpt.text_embedding.weight,
         "code_rows": gpt.mel_embedding.weight,
@@ -118,6 +124,7 @@ def write_voice(
         "stop_rules": {**rules, **GUARDS},
         "text_guard": {"short_words": 2, "short_temperature": 0.5},
         "tail": 0.1,
+        **({"hearing": hearing} if hearing is not None else {}),
     }
 
 

@@ -13,6 +13,7 @@ PREEMPHASIS = 0.97
 WIDTHS, DEPTHS = (32, 64, 128, 256), (3, 4, 6, 3)
 ATTENTION = 128
 SQUEEZE = 8
+FLOOR = 1e-6  # added to a power before its logarithm
 
 
 class SpeakerEncoder(nn.Module):
@@ -36,8 +37,10 @@ class SpeakerEncoder(nn.Module):
 
     def forward(self, wave_BS: Tensor) -> Tensor:
         """Waves at 16 kHz, of one length -> [B, G]."""
-        mel = (self.torch_spec(wave_BS) + 1e-6).log()
-        x = F.instance_norm(mel).unsqueeze(1)
+        return self.of_mel((self.torch_spec(wave_BS) + FLOOR).log())
+
+    def of_mel(self, mel_BMF: Tensor) -> Tensor:
+        x = F.instance_norm(mel_BMF).unsqueeze(1)
         x = self.bn1(F.relu(self.conv1(x)))
         for number in range(1, len(WIDTHS) + 1):
             x = getattr(self, f"layer{number}")(x)
@@ -45,7 +48,8 @@ class SpeakerEncoder(nn.Module):
         weight = self.attention(x).softmax(2)
         mean = (x * weight).sum(2)
         spread = ((x.square() * weight).sum(2) - mean.square()).clamp(min=1e-5).sqrt()
-        return F.normalize(self.fc(torch.cat([mean, spread], dim=1)))
+        vector: Tensor = F.normalize(self.fc(torch.cat([mean, spread], dim=1)))
+        return vector
 
 
 class PreEmphasis(nn.Module):
@@ -75,10 +79,21 @@ class SpeakerMel(nn.Module):
         self.spectrogram = Holder("window", torch.hamming_window(WINDOW))
         self.mel_scale = Holder("fb", torch.from_numpy(bank.T.copy()))
 
+    @property
+    def window(self) -> Tensor:
+        held = self.spectrogram.window
+        assert isinstance(held, Tensor)
+        return held
+
+    @property
+    def bank(self) -> Tensor:
+        """[M, N]"""
+        held = self.mel_scale.fb
+        assert isinstance(held, Tensor)
+        return held.t()
+
     def forward(self, wave_BS: Tensor) -> Tensor:
-        window, bank = self.spectrogram.window, self.mel_scale.fb
-        assert isinstance(window, Tensor) and isinstance(bank, Tensor)
-        return power_mel(wave_BS, fft=FFT, hop=HOP, window=window, bank_MN=bank.t())
+        return power_mel(wave_BS, fft=FFT, hop=HOP, window=self.window, bank_MN=self.bank)
 
 
 class SqueezeBlock(nn.Module):

@@ -39,8 +39,8 @@ def with_knob(config: XttsConfig, name: str, value: float) -> XttsConfig:
     return config.model_copy(update={name: kept})
 
 
-def export(learner: Any, *, folder: Path, bits: int = 8) -> dict[str, Any]:
-    """Write the graphs and arrays of a run; returns what voice.json keeps of them."""
+def export(learner: Any, *, folder: Path, bits: int = 8, cloning: bool = False) -> dict[str, Any]:
+    """Write the graphs and arrays of a run; returns what voice.json keeps of them. `cloning`: it hears others too."""
     import torch
 
     from olu.families.xtts.export import write_voice
@@ -51,6 +51,14 @@ def export(learner: Any, *, folder: Path, bits: int = 8) -> dict[str, Any]:
         prompts = torch.stack([prompt_rows(own, waves) for waves in heard])
         vectors = torch.stack([speaker_vector(own, speaker, waves) for speaker, waves in enumerate(heard)])
         silence = sorted({code for waves in heard for wave in waves for code in silence_codes(own, wave)})
+    hearing = None
+    if cloning:
+        from olu.families.xtts.hear import write_hearing
+
+        seconds = {"most_seconds": PROMPT_SECONDS, "piece_seconds": PIECE_SECONDS, "least_seconds": LEAST_SECONDS}
+        hearing = write_hearing(
+            own.gpt, own.hifigan_decoder, own.mel_stats, folder, speakers_SG=vectors, seconds=seconds
+        )
     figures = own.figures
     pace = figures.codes_per_token
     usual = figures.usual_codes_per_token or pace / 2
@@ -64,6 +72,7 @@ def export(learner: Any, *, folder: Path, bits: int = 8) -> dict[str, Any]:
         rules={"least": 0.0, "most": round(PACE * pace, 3), "usual": round(usual, 3)},
         silence=silence[:MOST_SILENCE],
         most_tokens=figures.longest_tokens or None,
+        hearing=hearing,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
@@ -246,10 +247,18 @@ class FrameCutter:
 class SoundDecoder:
     """The network that makes sound of frames."""
 
-    def __init__(self, graph: OnnxGraph, *, main: str, hop: int) -> None:
-        """`main`: the input whose first axis is chunks and whose last is frames."""
-        self.graph, self._hop = graph, hop
+    def __init__(self, graph: OnnxGraph, *, main: str, hop: int, voices: NDArray[np.float32] | None = None) -> None:
+        """`main`: the input whose first axis is chunks and whose last is frames. `voices`: a vector of each speaker,
+        where it is told those."""
+        self.graph, self._hop, self._voices = graph, hop, voices
         self.batches = graph.shapes[main][0] != 1  # older packages take one chunk at a time
+
+    def with_voice(self, vector_G: NDArray[np.float32]) -> SoundDecoder:
+        """The same with one speaker more; this one stays as it is."""
+        assert self._voices is not None
+        made = copy(self)
+        made._voices = np.concatenate([self._voices, vector_G[None]])
+        return made
 
     def run(self, chunks: Sequence[Chunk]) -> list[Wave]:
         """The sound of chunks of one size, made in one run where the network takes several."""
@@ -260,7 +269,8 @@ class SoundDecoder:
             name: array if len(given) == 1 else np.concatenate([one.feeds[name] for one in given])
             for name, array in given[0].feeds.items()
         }
-        (waves,) = self.graph.run({**feeds, "speaker": np.array([one.speaker for one in given], np.int64)})
+        who = np.array([one.speaker for one in given], np.int64)
+        (waves,) = self.graph.run({**feeds, "speaker": who if self._voices is None else self._voices[who]})
         if waves.shape != (len(given), given[0].frames * self._hop) or not np.isfinite(waves).all():
             raise VoiceError("the voice makes numbers that are no sound: export the voice again")
         return [wave[one.keep] for wave, one in zip(waves, given, strict=True)]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,15 @@ class CodeWriter:
             raise ValueError("its arrays do not fit its speakers or symbols")
         if self._emotion is not None and self._emotion.shape != (self._size,):
             raise ValueError("its arrays do not fit each other")
+
+    def with_speaker(self, rows_KD: NDArray[Any]) -> CodeWriter:
+        """The same with one speaker more; this one stays as it is."""
+        if rows_KD.shape != self.prompt.shape[1:]:
+            raise VoiceError("the voice hears another number of rows than it speaks with: export the voice again")
+        made = copy(self)
+        made.prompt = np.concatenate([self.prompt, rows_KD[None].astype(self.prompt.dtype)])
+        made._prompt_rows = [*self._prompt_rows, len(rows_KD)]
+        return made
 
     def connect(self, step: OnnxGraph, prefill: OnnxGraph | None = None) -> None:
         self.step, self._prefill = step, prefill

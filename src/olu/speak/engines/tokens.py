@@ -1,7 +1,8 @@
 """A language model of codes whose decoder takes codes, or the hidden rows they were drawn from.
 
 prefill, step and their arrays: see `codes.py`
-decoder: codes [B, N], or hidden [B, H, N], and speaker [B] -> wave [B, S]
+decoder: codes [B, N], or hidden [B, H, N], and speaker, a number [B] or a vector [B, G] -> wave [B, S]
+prompt and speaker, of a voice that hears others: see `hearing.py`
 
 What stands around texts and codes, how hidden rows become frames of the decoder, and what ends a sentence, is said in
 voice.json.
@@ -10,12 +11,14 @@ voice.json.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.core.types import Audio
 from olu.speak.engines import (
     MOST_CONTEXT,
     MOST_HOP,
@@ -31,6 +34,7 @@ from olu.speak.engines import (
 )
 from olu.speak.engines.codes import TURN_CODES, CodeRun, CodeWriter
 from olu.speak.engines.guards import GuardedText, TailTrimmer, TextGuard
+from olu.speak.engines.hearing import Hearing
 from olu.speak.engines.latent_frames import FrameSteps
 from olu.speak.engines.sampling import MOST_CODES, Sampler, StopRules
 from olu.speak.graphs import OnnxGraph
@@ -65,6 +69,8 @@ class TokensEngine:
         "prefill": GraphSpec(("rows",), optional=True),
         "step": GraphSpec(("rows", "past", "seqlens_k", "total_sequence_length")),
         "decoder": GraphSpec(("speaker", "codes", "hidden"), outputs=1, threads=None),
+        "prompt": GraphSpec(("mel",), outputs=1, optional=True, threads=None),
+        "speaker": GraphSpec(("mel",), outputs=1, optional=True, threads=None),
     }
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:
@@ -80,15 +86,32 @@ class TokensEngine:
         self._guard = TextGuard.of(facts.get("text_guard"), vocabulary, ends=facts.get("sentence_ends"))
         self._keep = None if facts.get("tail") is None else number(facts["tail"], 0.0, 10.0)
         self.join_words = self._guard.short_words if self._guard else 0
+        self.hearing = Hearing(package) if "hearing" in facts else None
 
     def connect(self, graphs: Mapping[str, OnnxGraph]) -> None:
         self._main = "hidden" if "hidden" in graphs["decoder"].shapes else "codes"
-        self.decoder = SoundDecoder(graphs["decoder"], main=self._main, hop=self._hop)
+        voices = self.hearing.voices if self.hearing else None
+        told = graphs["decoder"].shapes["speaker"][1:]
+        if told != ([] if voices is None else [voices.shape[1]]):
+            raise ValueError("speaker")
+        if self.hearing is not None:
+            self.hearing.connect(graphs["prompt"], graphs["speaker"])
+        self.decoder = SoundDecoder(graphs["decoder"], main=self._main, hop=self._hop, voices=voices)
         self.writer.connect(graphs["step"], graphs.get("prefill"))
         if self._main == "hidden" and "hidden" not in graphs["step"].outputs:
             raise ValueError("hidden")
         if self._steps is not None and self._main != "hidden":
             raise ValueError("frame_steps")
+
+    def hears(self, recordings: Sequence[Audio]) -> TokensEngine | None:
+        """The same with one speaker more, the last, who is heard from recordings; None where it cannot hear."""
+        if self.hearing is None:
+            return None
+        rows, vector = self.hearing.heard(recordings)
+        made = copy(self)
+        made.writer = self.writer.with_speaker(rows)
+        made.decoder = self.decoder.with_voice(vector)
+        return made
 
     # ---- a sentence
 

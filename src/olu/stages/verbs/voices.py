@@ -96,6 +96,7 @@ class ExportOptions:
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
     bits: int | None = option("Of a large voice's weights: 4, 8, 16 or 32; else 8.", choices=(4, 8, 16, 32))
     no_watermark: bool = flag("Leave out the watermark of voices made from Chatterbox.")
+    cloning: bool = flag("Let a voice from XTTS v2 also speak like a recording it is given; see docs/xtts.md.")
     lexicon: Path | None = option("Words it then reads as this .tsv says.", metavar="FILE", role="input")
     runtime: Path | None = option(
         "For web: npm's onnxruntime-web; else ./node_modules has it.", metavar="FOLDER", role="input"
@@ -134,6 +135,13 @@ class SpeakOptions:
     speed: float = option("2 is twice as fast; 0.25 to 4.", default=1.0)
     pause: float = option("Seconds of silence between sentences.", default=0.25)
     speaker: str | None = option("Which of the voice's speakers.")
+    like: tuple[Path, ...] = option(
+        "A recording to speak like, where the voice was exported to hear others; needs --consent.",
+        default=(),
+        metavar="FILE",
+        role="input",
+    )
+    consent: str = option("With --like: who agreed, when and to what.", default="", metavar="TEXT")
     seed: int = option("The same text and seed give the same samples.", default=0)
     noise: float | None = option("How much the sound varies; 0 to 2.")
     duration_noise: float | None = option("How much the rhythm varies.")
