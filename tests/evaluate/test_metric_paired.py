@@ -205,6 +205,27 @@ def test_lengths_of_phones_are_compared_where_they_are_the_same():
     assert duration.phones_error(aligned(0.1, 0.2), other) is None
 
 
+def test_pauses_are_counted_alike_in_both_where_they_are_aligned(voice: Audio):
+    """A person breathes in a pause and a voice is silent: by ear the two would differ."""
+
+    def aligned(*breaks: float) -> Alignment:
+        spans, at = [Span("", 0.0, 0.5)], 0.5
+        for gap in (*breaks, 0.0):
+            spans += [Span("a", at, at + 0.3)] + ([Span("", at + 0.3, at + 0.3 + gap)] if gap else [])
+            at += 0.3 + gap
+        return Alignment(id="x", seconds=at + 0.4, words=(), phones=(*spans, Span("", at, at + 0.4)))
+
+    assert duration.aligned_pauses(aligned(0.3, 0.1, 0.2)) == pytest.approx(
+        (0.3, 0.2)
+    )  # not 0.1, nor those at the ends
+    assert duration.aligned_pauses(Alignment(id="x", seconds=1.0, words=(), phones=(Span("", 0.0, 1.0),))) == ()
+    both = (aligned(0.3, 0.1, 0.2), aligned(0.25))
+    clip = duration.compare(voice, voice, symbols=28, alignments=both)
+    found = {one.name: one for one in duration.summarise([clip, None] * 20, aligner="frames of x")}
+    assert (found["pauses"].natural, found["pauses"].mean) == (2.0, 1.0) and found["pauses"].n == 20
+    assert found["pause_seconds"].natural == pytest.approx(0.5) and found["pauses"].instrument == "frames of x"
+
+
 def test_summaries_name_their_figures(voice: Audio):
     lengths = [duration.compare(voice, voice, symbols=28)] * 40
     found = {one.name: one for one in duration.summarise(lengths)}

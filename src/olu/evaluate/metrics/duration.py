@@ -84,6 +84,9 @@ def _ears() -> Any:
 
 REASON = "counted in the sound itself"
 ALIGNED = "no better than the alignment of both recordings"
+HIDDEN = (
+    "breath and noise fill the pauses of recordings and not those of a voice: with an alignment they are counted alike"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ class Durations:
     spoken: SpeechTiming
     natural: SpeechTiming | None = None
     phones_ms: float | None = None  # mean absolute error of the phones' lengths
+    aligned: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # pauses of the natural and of the spoken one
 
     @property
     def whole_ratio(self) -> float | None:
@@ -135,7 +139,7 @@ def compare(
     symbols: int | None = None,
     alignments: tuple[Alignment, Alignment] | None = None,
 ) -> Durations | None:
-    """One clip; `alignments` of the natural and of the spoken recording give the phones' lengths too."""
+    """One clip; `alignments` of the natural and of the spoken recording give the phones' lengths and pauses too."""
     said = timing(spoken, symbols=symbols)
     if said is None:
         return None
@@ -143,6 +147,18 @@ def compare(
         spoken=said,
         natural=None if natural is None else timing(natural, symbols=symbols),
         phones_ms=None if alignments is None else phones_error(*alignments),
+        aligned=None if alignments is None else (aligned_pauses(alignments[0]), aligned_pauses(alignments[1])),
+    )
+
+
+def aligned_pauses(alignment: Alignment) -> tuple[float, ...]:
+    """Seconds of each silence between two sounds that is long enough to be heard as a pause."""
+    spans = alignment.phones
+    sounds = [place for place, span in enumerate(spans) if span.label]
+    return tuple(
+        spans[after].start - spans[before].end
+        for before, after in pairwise(sounds)
+        if spans[after].start - spans[before].end >= SHORTEST_PAUSE - 1e-9
     )
 
 
@@ -162,10 +178,10 @@ def summarise(clips: Sequence[Durations | None], *, aligner: str = "") -> tuple[
     for name, part in (("duration_ratio", "ratio"), ("file_ratio", "whole_ratio"), ("rate_ratio", "rate_ratio")):
         values = pick(clips, part)
         figures.append(figure(name, values, unit="", middle="median", natural=1.0, **said))
-    for name, unit in (("rate", "symbols/s"), ("pauses", "per clip"), ("pause_seconds", "s per clip")):
-        spoken = [None if one is None else _amount(one.spoken, name) for one in clips]
-        natural = [None if one is None or one.natural is None else _amount(one.natural, name) for one in clips]
-        figures.append(figure(name, spoken, unit=unit, natural=mean(natural), **said))
+    spoken = [None if one is None else one.spoken.rate for one in clips]
+    natural = [None if one is None or one.natural is None else one.natural.rate for one in clips]
+    figures.append(figure("rate", spoken, unit="symbols/s", natural=mean(natural), **said))
+    figures += _pauses(clips, aligner=aligner)
     lengths = pick(clips, "phones_ms")
     if any(value is not None for value in lengths):
         said = {"instrument": aligner or "aligner", "trust": "medium", "reason": ALIGNED}
@@ -173,8 +189,23 @@ def summarise(clips: Sequence[Durations | None], *, aligner: str = "") -> tuple[
     return tuple(figures)
 
 
-def _amount(one: SpeechTiming, name: str) -> float | None:
-    return {"rate": one.rate, "pauses": float(len(one.pauses)), "pause_seconds": sum(one.pauses)}[name]
+def _pauses(clips: Sequence[Durations | None], *, aligner: str) -> list[Estimate]:
+    """How many and how long: found by the aligner in both recordings where it is there, else heard in the sound."""
+    both: list[tuple[tuple[float, ...] | None, tuple[float, ...] | None] | None]
+    both = [None if one is None else one.aligned for one in clips]
+    said: dict[str, Any] = {"instrument": aligner or "aligner", "trust": "medium", "reason": ALIGNED}
+    if not any(both):
+        said = {"instrument": instrument(), "trust": "medium", "reason": HIDDEN}
+        both = [
+            None if one is None else (None if one.natural is None else one.natural.pauses, one.spoken.pauses)
+            for one in clips
+        ]
+    figures = []
+    for name, unit, amount in (("pauses", "per clip", len), ("pause_seconds", "s per clip", sum)):
+        natural = [None if one is None or one[0] is None else float(amount(one[0])) for one in both]
+        spoken = [None if one is None or one[1] is None else float(amount(one[1])) for one in both]
+        figures.append(figure(name, spoken, unit=unit, natural=mean(natural), **said))
+    return figures
 
 
 def _ratio(over: float | None, under: float | None) -> float | None:
