@@ -185,6 +185,7 @@ def test_the_model_that_comes_with_yoruba() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("", "text.txt: nothing is written there"),
         ("fẹ", "fewer than 20 different words with marks"),
         (
             " ".join(f"wọ́rd{chr(97 + n)} plain text without its tones here" for n in range(25)),
@@ -211,6 +212,9 @@ def test_models_of_others_are_refused(model: Path, tmp_path: Path) -> None:
     other.write_bytes(b"no model")
     with pytest.raises(LanguageError, match="is no model that Olu has learnt"):
         for_language(load("yor"), settings=ReadingSettings(restore="tones", restorer=str(other)))
+    for own, named in (("", "the restorer of Yoruba"), (str(model), r"m\S+\.npz")):
+        with pytest.raises(LanguageError, match=named + " puts back tones, not geminates: say --restore tones"):
+            for_language(load("yor"), settings=ReadingSettings(restore="geminates", restorer=own))
     with pytest.raises(LanguageError, match="no restorer of marks comes with Swahili"):
         for_language(load("swa"), settings=ReadingSettings(restore="tones"))
 
@@ -292,6 +296,11 @@ def test_geminates_from_a_list(tmp_path: Path) -> None:
     path = tmp_path / "list.tsv"
     path.write_text("\n".join(rows), encoding="utf-8")
     made = run(MarksOptions(what="learn", texts=(path,), language="amh", output=tmp_path / "amh.npz"))
+    assert not any(
+        "tones" in line for line in made.sentences(MarksOptions(what="learn", texts=(path,), language="amh"))
+    )
+    with pytest.raises(LanguageError, match="puts back geminates, not tones: say --restore geminates"):
+        open_frontend("amh", settings=ReadingSettings(restore="tones", restorer=made.file))
     frontend = open_frontend("amh", settings=ReadingSettings(restore="geminates", restorer=made.file))
     assert frontend.read("ሐሳብ").words[0].phones == ("h", "a", "sː", "a", "b")
     assert frontend.read("ለመሆኑ").words[0].phones == open_frontend("amh").read("ለመሆኑ").words[0].phones

@@ -38,18 +38,15 @@ class LearntMarks:
 
     def sentences(self, options: MarksOptions) -> Iterator[str]:
         told = self.report
+        tones = self.restores == "tones"
         yield f"{self.file}: {told.words:,} words, {told.ambiguous:,} of them with several forms, {size(self.bytes)}"
         if told.judged > told.new:
-            yield (
-                f"In lines held back ({told.judged:,} words): {told.right:.1%} of the words right, dots in"
-                f" {told.dots:.1%}, tones on {told.tones:.1%} of the letters; sure of {told.sure:.0%}, of which"
-                f" {told.sure_right:.1%} right"
-            )
+            marks = f", dots in {told.dots:.1%}, tones on {told.tones:.1%} of the letters" if tones else ""
+            sure = f"sure of {told.sure:.0%}" + (f", of which {told.sure_right:.1%} right" if told.sure else "")
+            yield f"In lines held back ({told.judged:,} words): {told.right:.1%} of the words right{marks}; {sure}"
         if told.new:
-            yield (
-                f"Words it had not seen ({told.new:,}): {told.new_right:.1%} right, tones on {told.new_tones:.1%} of"
-                " the letters"
-            )
+            marks = f", tones on {told.new_tones:.1%} of the letters" if tones else ""
+            yield f"Words it had not seen ({told.new:,}): {told.new_right:.1%} right{marks}"
         yield f"Next: olu read --language {self.language} --restore {self.restores} --restorer {self.file} TEXT"
 
 
@@ -83,6 +80,8 @@ def run(options: MarksOptions) -> LearntMarks:
         raise ConfigError(f"olu marks {options.what}: there is only 'olu marks learn TEXTS... --language CODE'")
     language = load(options.language)
     lines, words = _taught(options.texts, language)
+    if not lines:
+        raise LanguageError(f"{', '.join(path.name for path in options.texts)}: nothing is written there: give texts")
     pack = Pack.of(language.files()) if language.folder else None
     convention = _convention(pack, lines, options.texts) if pack else ""
     model, report = learn(lines, language=language.code, convention=convention, words=words)

@@ -21,7 +21,7 @@ from olu.text.fallback import bare
 from olu.text.language_data import Lexicon, Pack, load_lexicon, place_of
 from olu.text.languages import MARKS, load
 from olu.text.phones import PhoneFrontend
-from olu.text.restore.marks import MarkModel
+from olu.text.restore.marks import MarkModel, restores
 from olu.text.restore.phones import FILE as LEARNT
 from olu.text.restore.phones import PhoneModel
 from olu.text.several import LanguagesFrontend, parts_of
@@ -113,16 +113,7 @@ def model_files(language: Language, settings: ReadingSettings) -> dict[str, byte
     """The models that a reading takes along: a restorer of marks, and what was learnt from a list of words."""
     files = {}
     if settings.restore:
-        shipped = language.folder / MARKS if language.folder else None
-        if settings.restorer:
-            files[MARKS] = _model(settings.restorer, language.code, MarkModel)
-        elif shipped is not None and shipped.is_file():
-            files[MARKS] = shipped.read_bytes()
-        else:
-            raise LanguageError(
-                f"no restorer of marks comes with {language.name}: make one from texts that have them"
-                f" ('olu marks learn TEXTS... --language {language.code}') and name it by --restorer"
-            )
+        files[MARKS] = _restorer(language, settings)
     elif settings.restorer:
         raise LanguageError("--restorer has no effect without --restore: say --restore tones")
     if settings.reader:
@@ -130,6 +121,27 @@ def model_files(language: Language, settings: ReadingSettings) -> dict[str, byte
         if settings.chain and "learnt" not in settings.chain:
             raise LanguageError("--reader has no effect on a chain without 'learnt': put it in")
     return files
+
+
+def _restorer(language: Language, settings: ReadingSettings) -> bytes:
+    shipped = language.folder / MARKS if language.folder else None
+    if settings.restorer:
+        data = _model(settings.restorer, language.code, MarkModel)
+    elif shipped is not None and shipped.is_file():
+        data = shipped.read_bytes()
+    else:
+        raise LanguageError(
+            f"no restorer of marks comes with {language.name}: make one from texts that have them"
+            f" ('olu marks learn TEXTS... --language {language.code}') and name it by --restorer"
+        )
+    if settings.restorer or settings.restore != "tones":
+        found = restores(data, where=settings.restorer or MARKS, language=language.code)
+        if found != settings.restore:
+            raise LanguageError(
+                f"{settings.restorer or f'the restorer of {language.name}'} puts back {found}, not"
+                f" {settings.restore}: say --restore {found}, or name another by --restorer"
+            )
+    return data
 
 
 def _model(path: str, code: str, kind: type[MarkModel] | type[PhoneModel]) -> bytes:

@@ -58,6 +58,8 @@ def is_mark(char: str) -> bool:
 
 def split_marks(word: str) -> tuple[str, list[str]]:
     """The letters of a word in small letters, and the marks on each in their order."""
+    if word.isascii():  # the usual word of a text without its marks
+        return word.lower(), [""] * len(word)
     letters: list[str] = []
     marks: list[str] = []
     for char in unicodedata.normalize("NFD", word.lower()):
@@ -71,7 +73,7 @@ def split_marks(word: str) -> tuple[str, list[str]]:
 
 def with_marks(word: str, marks: Sequence[str]) -> str:
     """A word as it was typed, in its capitals, with these marks instead of its own."""
-    letters = [char for char in unicodedata.normalize("NFD", word) if not is_mark(char)]
+    letters = word if word.isascii() else [char for char in unicodedata.normalize("NFD", word) if not is_mark(char)]
     return unicodedata.normalize("NFC", "".join(a + b for a, b in zip(letters, marks, strict=True)))
 
 
@@ -92,8 +94,14 @@ def in_capitals(text: str, *, like: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def dots_of(marks: Iterable[str]) -> tuple[str, ...]:
+def dots_of(marks: Sequence[str]) -> tuple[str, ...]:
+    if not any(marks):
+        return ("",) * len(marks)
     return tuple("".join(one for one in here if one in BELOW) for here in marks)
+
+
+def are_long(labels: Iterable[str]) -> bool:
+    return all(one in LONG_MARKS for label in labels for one in label)
 
 
 def label_dots(labels: Sequence[str]) -> tuple[str, ...]:
@@ -102,8 +110,8 @@ def label_dots(labels: Sequence[str]) -> tuple[str, ...]:
     return found if any(found) else ()
 
 
-def has_tone(marks: Iterable[str]) -> bool:
-    return any(one not in BELOW for here in marks for one in here)
+def has_tone(marks: Sequence[str]) -> bool:
+    return any(marks) and any(one not in BELOW for here in marks for one in here)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +135,7 @@ class MarkModel:
     @property
     def is_length(self) -> bool:
         """Whether it restores long consonants: one too many is worse than one too few, so unsure words stay."""
-        return all(one in LONG_MARKS for label in self.labels for one in label)
+        return are_long(self.labels)
 
     def marks(self, signs: str) -> list[str]:
         return [self.labels[SIGNS.index(sign)] for sign in signs]
@@ -197,6 +205,12 @@ class MarkModel:
             sure=about["sure"],
             listed=about["listed"],
         )
+
+
+def restores(data: bytes, *, where: str, language: str) -> str:
+    """What a model puts back: tones (and dots), or geminates."""
+    about = opened(data, kind=KIND, where=where, language=language)[0]
+    return "geminates" if are_long(about["labels"]) else "tones"
 
 
 def archive(about: Mapping[str, Any], lines: Iterable[str], **tables: Numbers) -> bytes:
@@ -324,7 +338,7 @@ class MarkRestorer:
         at = 0
         for match, choice in zip(found, self.choose(words, firm=firm, shapes=shapes), strict=True):
             word = match.group()
-            elided = len(word) == 1 and text[match.end() :].startswith("'")  # n' of n'ụlọ is no word of a list
+            elided = len(word) == 1 and text.startswith("'", match.end())  # n' of n'ụlọ is no word of a list
             if choice.signs and not elided and (choice.sure or not model.is_length):
                 after = with_marks(word, model.marks(choice.signs))
                 pieces += (text[at : match.start()], after)
