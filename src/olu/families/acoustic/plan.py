@@ -13,11 +13,11 @@ PARAMETERS = {"tiny": 0.05e6, "base": 4.9e6}
 PER_PARAMETER = 20  # bytes: weight, gradient, two moments, average
 EDGES = 0.1  # seconds of silence that a clip keeps: a longer one would be a sound to learn
 LITTLE_HOURS = 0.5
-GPU_STEPS, CPU_STEPS = 4000, 3000  # for an hour, with the root of the hours: durations are learnt by heart later
+GPU_STEPS, CPU_STEPS = 1000, 3000  # for an hour, with the root of the hours: durations are learnt by heart later
 TUNING_RATE, TUNING_STEPS = 3e-4, 1 / 3  # from the weights of a run: that rate, and this share of the steps
 CHOSEN = True  # whether a plan takes this family where it suits and nobody names one; else it only says so
 SUITED_HOURS = 3.0  # below which it spoke more clearly than VITS of the same minutes: judged up to 2.3 hours
-GPU_SECONDS = 0.02  # a step of 48 clips
+GPU_SECONDS = 0.016  # a step of 48 clips of 6 s on an H200: benchmarks/family_step.py
 CPU_SECONDS = {"tiny": 0.001, "base": 0.014}  # a second of speech in a step, on 2 cores
 
 
@@ -90,7 +90,7 @@ def _pace(case: Case, config: AcousticConfig, clips: float, seconds: float) -> t
         cores = min(8, case.machine.cores) / 2
         said = f"from 2 cores, scaled to {case.machine.cores}; --measure times a step here"
         return clips * seconds * CPU_SECONDS[config.size] / cores, said
-    return GPU_SECONDS * max(1.0, clips / 48), "an estimate for an H200; --measure times a step here"
+    return GPU_SECONDS * max(1.0, clips / 48), "measured on an H200; --measure times a step here"
 
 
 ADVICE = Advice(

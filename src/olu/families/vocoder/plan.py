@@ -9,12 +9,12 @@ from olu.families.vocoder.config import BEGINNING, MELS, SIZES, VocoderConfig
 from olu.train.plan.facts import Advice, Case, Setting
 from olu.train.recipe import EVEN
 
-STEPS, TUNING_STEPS = 10_000, 2_500  # an H200 needs some minutes for the first, one for the second
+STEPS, TUNING_STEPS = 4_000, 2_500  # an H200 alone needs 1.4 minutes for the first, 0.9 for the second
 TUNING_RATE = 1e-4
 LITTLE_SECONDS = 600.0  # below it only the last layers move: the rest would forget what it knows of other voices
 LAST_BLOCKS = 2
 SECONDS_PER_SEGMENT = {"tiny": 0.01, "small": 0.18}  # 2 cores; 0.35 s of one
-GPU_SECONDS = 0.02  # a step of 32 segments on an H200, recorded: a guess that benchmarks/vocoder_step.py can check
+GPU_SECONDS = 0.021  # a step of 32 segments on an H200, recorded: benchmarks/family_step.py
 SEGMENT_BYTES = 96e6  # of a segment of 64 frames at the peak of a step of `small` on a GPU: 3.0 GiB for 32 of them
 
 
@@ -87,7 +87,7 @@ def _batch(case: Case) -> tuple[int, str]:
 def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
     if case.base:
         return TUNING_STEPS, "A vocoder that can speak learns a voice in this many."
-    return STEPS, "Enough for copies that are hard to tell from the recordings; half of it has most of the way."
+    return STEPS, "Copies were hard to tell from the recordings after 2,600 of one speaker, and after this many of four."
 
 
 def _warmup(case: Case, steps: int) -> tuple[int, str]:
@@ -99,7 +99,7 @@ def _pace(case: Case, config: Any, clips: float, seconds: float) -> tuple[float,
         cores = min(8, case.machine.cores) / 2
         said = f"from 2 measured cores, scaled to {case.machine.cores}; --measure times a step here"
         return clips * SECONDS_PER_SEGMENT[config.size] / cores, said
-    return GPU_SECONDS * max(1.0, clips / 32), "a guess for an H200 with recorded steps; --measure times a step here"
+    return GPU_SECONDS * max(1.0, clips / 32), "measured on an H200 with recorded steps; --measure times a step here"
 
 
 def _again(config: VocoderConfig, seconds: float) -> list[Setting]:
