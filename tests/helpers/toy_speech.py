@@ -1,7 +1,7 @@
 """Toy speech, which a small T3 learns on one core within a minute: a letter is one to three codes.
 
-They are moved by the speaker, who is heard in prompt and vector alone. `FAULTS` are what public training scripts do: each is a way to learn
-that must not lead to speech.
+They are moved by the speaker, who is heard in prompt and vector alone. `FAULTS` are what public training scripts do:
+each is a way to learn that must not lead to speech.
 """
 
 from __future__ import annotations
