@@ -507,10 +507,10 @@ def test_followed_places_are_those_of_the_whole_attention(tmp_path: Path) -> Non
     clip = KnownClip(condition, torch.tensor([LLAMA.text_start, *ids, LLAMA.text_stop]), torch.tensor(run.codes))
     wanted = looks(t3, clip)[1][2, :, 1:-1].argmax(-1).numpy()
     heard = len(run.follower.places)
-    settled = [int(np.median(wanted[max(0, at - 3) : at + 1])) if at else int(wanted[0]) for at in range(heard)]
-    close = np.abs(np.array(run.follower.places) - settled) <= len(ids)
-    assert heard >= len(run.codes) - 1 and close.all()
-    assert run.follower.places[0] == wanted[0]
+    settled = [int(np.median(wanted[max(0, at - 2) : at + 1])) for at in range(heard)]
+    assert heard >= len(run.codes) - 1 and len(set(settled)) > 2
+    assert np.mean(np.array(run.follower.looked) == wanted[:heard]) > 0.9, "but for ties"
+    assert np.mean(np.array(run.follower.places) == settled) > 0.8
 
 
 def test_words_have_times_by_the_heads(folders: dict[str, Path]) -> None:

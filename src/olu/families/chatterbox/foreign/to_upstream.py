@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
+from olu.families.chatterbox.codec.tokens import FFT
 from olu.families.chatterbox.config import ChatterboxConfig
 from olu.families.chatterbox.foreign.conds import CONDS, BuiltInVoice, write_conds
 from olu.families.chatterbox.foreign.read import ENGLISH, MULTILINGUAL
@@ -37,6 +38,8 @@ wave = model.generate("{text}"{language}{heard})
 ```
 {note}"""
 FROM_FILE = ', audio_prompt_path="reference.wav"'
+# Its loader of s3gen.pt misses nothing but this; s3gen.safetensors, which it reads less strictly, is released without.
+WINDOW = {"tokenizer.window": torch.hann_window(FFT)}
 LOST = (
     "how texts are read: numbers and abbreviations have to be written out, in small letters",
     "the guards against loops, silence and strange ends, and the word times",
@@ -124,7 +127,8 @@ def write_folder(learner: Any, folder: Path, *, vocabulary: PieceVocabulary) -> 
     for name, module in parts.items():
         state = plain_state(module)
         save_file(state, folder / f"{name}.safetensors")
-        torch.save(state, folder / f"{name}.pt")
+        whole = WINDOW if name == "s3gen" else {}
+        torch.save({**whole, **state}, folder / f"{name}.pt")
     write_json(folder / tokenizer, tokenizers_file(vocabulary))
 
 
