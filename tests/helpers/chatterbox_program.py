@@ -53,6 +53,7 @@ def drawn(ids: int) -> ChatterboxLearner:
     learner = ChatterboxLearner(config, vocab_size=ids, num_speakers=1).eval()
     with torch.no_grad():
         learner.t3.speech_head.weight.mul_(3.0)
+        learner.t3.speech_head.weight[learner.config.codes :] = 0.0  # what is learnt never to be said
         learner.s3gen.mel2wav.f0_predictor.classifier.bias.fill_(150.0)
     return learner
 
