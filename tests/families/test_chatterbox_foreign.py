@@ -178,6 +178,9 @@ def test_a_run_is_written_for_the_public_program_and_read_back(release: Path, tm
     write_folder(learner, tmp_path, vocabulary=vocabulary)
     assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors", ".pt", ".json"}
     assert any("[ig]" in one for one in lost_of(learner.config, vocabulary))
+    window = torch.load(tmp_path / "s3gen.pt", weights_only=True)["tokenizer.window"]
+    assert torch.equal(window, torch.hann_window(400)), "which the loader of that spelling wants"
+    assert "tokenizer.window" not in load_file(tmp_path / "s3gen.safetensors"), "as released"
     heard, ids, codes = torch.zeros(1, 3, 64), torch.randint(3, 200, (1, 7)), torch.randint(0, 81, (1, 9))
     wanted = learner.t3(heard, ids, codes)[1]
     for gone in (".pt", ".safetensors"):  # each spelling alone is enough

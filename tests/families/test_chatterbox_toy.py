@@ -161,5 +161,4 @@ def test_heads_found_on_speech_that_was_learnt_tell_when_each_word_is_said(tmp_p
         assert not sentence.faults and [one.label for one in sentence.words] == text.split()
         begins = np.cumsum([0, *(len(one) + 1 for one in text.split())])[:-1]
         apart += [(one.start - sentence.start) / 0.04 - code for one, code in zip(sentence.words, begins, strict=True)]
-    print(apart)
     assert np.abs(apart).max() <= 2.0 and abs(np.mean(apart)) <= 1.0
