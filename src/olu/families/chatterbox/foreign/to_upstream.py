@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
-from olu.families.chatterbox.codec.tokens import FFT
+from olu.families.chatterbox.codec.mels import FFT
 from olu.families.chatterbox.config import ChatterboxConfig
 from olu.families.chatterbox.foreign.conds import CONDS, BuiltInVoice, write_conds
 from olu.families.chatterbox.foreign.read import ENGLISH, MULTILINGUAL
