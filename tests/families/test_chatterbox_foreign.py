@@ -16,10 +16,13 @@ from tests.helpers.chatterbox_release import IDS, tokenizer, write_release
 
 from olu.core.errors import TrainError
 from olu.families.chatterbox.base import read_base
-from olu.families.chatterbox.config import ChatterboxConfig
+from olu.families.chatterbox.config import RATE, ChatterboxConfig
+from olu.families.chatterbox.foreign.conds import CONDS, read_conds
 from olu.families.chatterbox.foreign.read import read_release
-from olu.families.chatterbox.foreign.to_upstream import lost_of, write_folder
+from olu.families.chatterbox.foreign.tell import sentences
+from olu.families.chatterbox.foreign.to_upstream import lost_of, use_of, write_folder, write_voice_of
 from olu.families.chatterbox.learn import ChatterboxLearner
+from olu.families.chatterbox.model import T3
 from olu.stages.bases import check_base
 from olu.text.languages import load
 from olu.text.piece_files import read_pieces
@@ -28,10 +31,13 @@ from olu.text.pieces import PieceVocabulary, vocabulary_from
 from olu.train.grow_symbols import Growth
 
 VARIABLE = "OLU_CHATTERBOX_TOKENIZERS"  # a folder with the released tokenizer files, which are not in the project
-REAL = Path(os.environ.get(VARIABLE, "")) / "grapheme_mtl_merged_expanded_v1.json"
+TOKENIZER = "grapheme_mtl_merged_expanded_v1.json"
+REAL = Path(os.environ.get(VARIABLE, "")) / TOKENIZER
 needs_real = pytest.mark.skipif(
     not os.environ.get(VARIABLE) or not REAL.is_file(), reason=f"{VARIABLE} names no folder with {REAL.name}"
 )
+
+KEPT_OF_TURBO = ("backbone", "prompt_rows", "emotion", "text_bounds", "start_twice", "unconditional", "guidance")
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +97,18 @@ def test_the_decoder_of_two_steps_goes_with_the_same_codes(release: Path) -> Non
     assert learner_of(release, meanflow=True).s3gen.flow.sizes.meanflow
 
 
+def test_turbo_and_nano_are_no_bases_for_a_language(tmp_path: Path) -> None:
+    folder = write_release(tmp_path / "turbo", meanflow=True)
+    (folder / "t3_mtl23ls_v2.safetensors").unlink()
+    turbo = {name: one for name, one in ChatterboxConfig(size="turbo").model_dump().items() if name in KEPT_OF_TURBO}
+    config = ChatterboxConfig(**{**turbo, "size": "tiny", "width": 64, "heads": 4, "layers": 2})
+    save_file(dict(T3(config, vocab_size=300).state_dict()), folder / "t3_turbo_v1.safetensors")
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).write_text("{}", encoding="utf-8")
+    with pytest.raises(TrainError, match=r"bytes of English: to learn a language take the multilingual"):
+        read_base(folder)
+
+
 def test_doctor_tells_of_a_base(release: Path) -> None:
     told = check_base(str(release), language="ibo")
     said = "; ".join(told.said)
@@ -125,6 +143,31 @@ def test_a_tag_alone_takes_a_spare_id_and_letters_grow_both_tables(release: Path
     assert torch.equal(one[1], other[1]) and torch.equal(one[0], other[0][:, :, :IDS])
 
 
+def test_a_voice_of_its_own_is_written_and_read_safely(release: Path, tmp_path: Path) -> None:
+    learner, folder = learner_of(release), write_release(tmp_path / "release")
+    assert not write_voice_of(learner, folder / CONDS), "nobody was heard"
+    random = np.random.default_rng(0)
+    learner.meet(0, [(3000 * random.standard_normal(2 * RATE)).astype(np.int16) for _ in range(2)])
+    assert write_voice_of(learner, folder / CONDS)
+    voice = read_conds(folder / CONDS, codes=81)
+    rows = learner.t3.condition(voice.vector_G[None], voice.prompt_N[None], torch.tensor([voice.emotion]))
+    assert torch.equal(rows, learner.heard(learner.references[0])) and voice.emotion == 0.5
+    heard = learner.s3gen.heard(learner.references[0][0])
+    assert torch.equal(voice.reference.codes_P, heard.codes_P) and torch.equal(voice.reference.mel_FM, heard.mel_FM)
+    assert any("a prompt of 1.0 s and a reference of 2.0 s, exaggeration 0.5" in one for one in sentences(folder))
+    assert "reference.wav" not in use_of(learner.config, read_pieces(folder / TOKENIZER), "a", spoken=True)
+    with pytest.raises(TrainError, match="codes that the tokenizer does not know"):
+        read_conds(folder / CONDS, codes=9)
+    held = torch.load(folder / CONDS, weights_only=True)
+    for part, name, bad in (("t3", "speaker_emb", None), ("gen", "prompt_feat", torch.full((1, 4, 80), torch.nan))):
+        torch.save({**held, part: {**held[part], name: bad}}, tmp_path / CONDS)
+        with pytest.raises(TrainError, match=f"{name} is not as Chatterbox has it"):
+            read_conds(tmp_path / CONDS, codes=81)
+    (tmp_path / CONDS).write_bytes(pickle.dumps({"t3": os.mkdir}))
+    with pytest.raises(TrainError, match="holds more than plain tensors"):
+        read_conds(tmp_path / CONDS, codes=81)
+
+
 def test_a_run_is_written_for_the_public_program_and_read_back(release: Path, tmp_path: Path) -> None:
     learner = learner_of(release, lora_rank=8)
     for name, one in learner.t3.named_parameters():
@@ -135,6 +178,9 @@ def test_a_run_is_written_for_the_public_program_and_read_back(release: Path, tm
     write_folder(learner, tmp_path, vocabulary=vocabulary)
     assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors", ".pt", ".json"}
     assert any("[ig]" in one for one in lost_of(learner.config, vocabulary))
+    window = torch.load(tmp_path / "s3gen.pt", weights_only=True)["tokenizer.window"]
+    assert torch.equal(window, torch.hann_window(400)), "which the loader of that spelling wants"
+    assert "tokenizer.window" not in load_file(tmp_path / "s3gen.safetensors"), "as released"
     heard, ids, codes = torch.zeros(1, 3, 64), torch.randint(3, 200, (1, 7)), torch.randint(0, 81, (1, 9))
     wanted = learner.t3(heard, ids, codes)[1]
     for gone in (".pt", ".safetensors"):  # each spelling alone is enough

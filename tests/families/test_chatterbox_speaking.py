@@ -362,6 +362,32 @@ def test_a_loop_has_to_fill_its_time() -> None:
 # ---------------------------------------------------------------- the voice
 
 
+def test_a_stop_waits_for_its_floor_and_equal_codes_end_nothing(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The public program had two equal codes end a sentence; here as many as a second of them do not."""
+    writer, barred = engine_of(opened(folders["llama"])).writer, list[bool]()
+
+    def drawn(self: Sampler, logits: Any, before: Any, never: Any = ()) -> int:
+        barred.append(LLAMA.stop_code in never)
+        return 7 if barred[-1] or len(barred) <= 25 else LLAMA.stop_code
+
+    monkeypatch.setattr(Sampler, "draw", drawn)
+    run = writer.begun([*range(4, 24)], 0, Sampler.of({}, np.random.default_rng(0)), writer.rules)
+    while not run.over:
+        writer.advance([run])
+    assert barred == [True] * 10 + [False] * 16, "half a code for each of 20 letters, then it may stop"
+    assert run.codes == [7] * 25 and not run.failed and not run.fault
+
+
+def test_a_sentence_has_room_for_forty_seconds_at_most_and_is_cut_before(folders: dict[str, Path]) -> None:
+    writer = engine_of(opened(folders["llama"])).writer
+    assert writer._most_codes * writer.code_seconds <= 40.0
+    text = ", ".join(["habari ya asubuhi rafiki yangu wa zamani sana"] * 3) + "."
+    heard = [piece.sentence.text for piece in opened(folders["llama"]).stream(text, quick=False) if piece.sentence]
+    assert len(heard) > 1 and all(len(one) <= LLAMA.most_text for one in heard)
+
+
 @pytest.mark.parametrize("backbone", ["llama", "gpt2"])
 def test_it_speaks_and_five_equal_calls_are_equal(folders: dict[str, Path], backbone: str) -> None:
     voice = opened(folders[backbone])
@@ -507,10 +533,10 @@ def test_followed_places_are_those_of_the_whole_attention(tmp_path: Path) -> Non
     clip = KnownClip(condition, torch.tensor([LLAMA.text_start, *ids, LLAMA.text_stop]), torch.tensor(run.codes))
     wanted = looks(t3, clip)[1][2, :, 1:-1].argmax(-1).numpy()
     heard = len(run.follower.places)
-    settled = [int(np.median(wanted[max(0, at - 3) : at + 1])) if at else int(wanted[0]) for at in range(heard)]
-    close = np.abs(np.array(run.follower.places) - settled) <= len(ids)
-    assert heard >= len(run.codes) - 1 and close.all()
-    assert run.follower.places[0] == wanted[0]
+    settled = [int(np.median(wanted[max(0, at - 2) : at + 1])) for at in range(heard)]
+    assert heard >= len(run.codes) - 1 and len(set(settled)) > 2
+    assert np.mean(np.array(run.follower.looked) == wanted[:heard]) > 0.9, "but for ties"
+    assert np.mean(np.array(run.follower.places) == settled) > 0.8
 
 
 def test_words_have_times_by_the_heads(folders: dict[str, Path]) -> None:

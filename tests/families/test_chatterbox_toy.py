@@ -4,12 +4,38 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.helpers.toy_speech import FAULTS, FIRST, GPT2, UNKNOWN, Toy, grown, new, said, taught
+import torch
+from tests.helpers.toy_speech import (
+    FAULTS,
+    FIRST,
+    GPT2,
+    UNKNOWN,
+    Toy,
+    ToySentences,
+    grown,
+    known_clips,
+    new,
+    said,
+    taught,
+)
 
+from olu.core.job import finish
+from olu.export.package import Contents, write_package
+from olu.families.chatterbox.codec.s3gen import S3Gen
+from olu.families.chatterbox.export import VoiceReference, write_voice
+from olu.families.chatterbox.heads import follow_rules
 from olu.families.chatterbox.learn import ChatterboxLearner
+from olu.families.chatterbox.voice import knobs
+from olu.speak.engines import knob_row
+from olu.speak.voice import Voice
+from olu.text.characters import CharacterFrontend
+from olu.text.languages import load
+from olu.text.pieces import PieceVocabulary
 
 soak = pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1", reason="a minute of learning: make soak")
 TOY, STEPS = Toy(), 900
@@ -82,3 +108,57 @@ def test_public_faults_do_not_learn_to_speak(fault: str) -> None:
         taught(learner, TOY, steps=STEPS)
     heard = said(learner, TOY)
     assert heard.right < 0.9 or heard.stopped < 0.9
+
+
+# ---------------------------------------------------------------- heads that walk through the text
+
+
+LETTERS = "abcdefghijkl"
+SPELT = ToySentences(parts=1)  # a code each: the text is looked at for every one
+
+
+def exported(learner: ChatterboxLearner, path: Path, follow: Any) -> Voice:
+    clip = next(known_clips(learner, SPELT, count=1, seed=1))[0]
+    s3gen: S3Gen = learner.s3gen
+    with torch.no_grad():
+        speaker = s3gen.flow.speaker(torch.randn(1, 24))[0]
+        s3gen.mel2wav.f0_predictor.classifier.bias.fill_(120.0)
+    reference = VoiceReference(clip.condition_KD, torch.arange(10), torch.randn(20, 80), speaker)
+    held = Contents(
+        name="toy",
+        family="chatterbox",
+        language=load("swa"),
+        frontend=CharacterFrontend("swa", inventory=f"{LETTERS} "),
+        vocabulary=PieceVocabulary.learn([LETTERS], tag="sw"),
+        speakers=["one"],
+        sentences=["abc."],
+        scores={},
+        facts={"run": "none"},
+    )
+
+    def graphs(folder: Path) -> dict[str, Any]:
+        rules = {"least": 0.5, "most": 3.0, "usual": 1.0}
+        given: dict[str, Any] = {"references": [reference], "rules": rules, "bits": 32, "follow": follow}
+        facts = write_voice(learner.t3, s3gen.flow, s3gen.mel2wav, folder, **given)
+        return {**facts, "engine": "flow", "knobs": {one.name: knob_row(one) for one in knobs(learner.config)}}
+
+    finish(write_package(path, held, graphs=graphs))
+    return Voice.open(path, threads=1)
+
+
+@soak
+def test_heads_found_on_speech_that_was_learnt_tell_when_each_word_is_said(tmp_path: Path) -> None:
+    learner = new(SPELT)
+    assert follow_rules(learner.eval().t3, [clip for clip, _ in known_clips(learner, SPELT, count=8, seed=3)]) is None
+    taught(learner, SPELT, steps=400)
+    assert said(learner, SPELT).right >= 0.95
+    follow = follow_rules(learner.t3, [clip for clip, _ in known_clips(learner, SPELT, count=12, seed=3)])
+    assert follow is not None and follow["scores"][0] > 0.6
+    voice = exported(learner, tmp_path / "x.voice", follow)
+    apart = []
+    for text in ("abc dek fl", "lg khe bi cd", "fa bcd eghi", "ij klab", "cfi lhe"):
+        sentence = list(voice.stream(text, quick=False, knobs={"temperature": 0.0}))[-1].sentence
+        assert not sentence.faults and [one.label for one in sentence.words] == text.split()
+        begins = np.cumsum([0, *(len(one) + 1 for one in text.split())])[:-1]
+        apart += [(one.start - sentence.start) / 0.04 - code for one, code in zip(sentence.words, begins, strict=True)]
+    assert np.abs(apart).max() <= 2.0 and abs(np.mean(apart)) <= 1.0

@@ -1,7 +1,7 @@
 """Toy speech, which a small T3 learns on one core within a minute: a letter is one to three codes.
 
-They are moved by the speaker, who is heard in prompt and vector alone. `FAULTS` are what public training scripts do: each is a way to learn
-that must not lead to speech.
+They are moved by the speaker, who is heard in prompt and vector alone. `FAULTS` are what public training scripts do:
+each is a way to learn that must not lead to speech.
 """
 
 from __future__ import annotations
@@ -37,20 +37,29 @@ GPT2 = ChatterboxConfig(
 
 @dataclass(frozen=True)
 class Toy:
-    """`shift`: how many codes a speaker's stand apart."""
+    """`parts`: the most codes of a letter; `shift`: how many codes a speaker's stand apart."""
 
     letters: int = 9
     voices: int = 3
     longest: int = 7
+    parts: int = 3
     shift: int = 26
 
     def spelled(self, letters: Sequence[int], speaker: int) -> NDArray[np.int64]:
-        parts = [(one, part) for one in letters for part in range(1 + one % 3)]
+        parts = [(one, part) for one in letters for part in range(1 + one % self.parts)]
         return np.array([(7 * one + part + self.shift * speaker) % 81 for one, part in parts], np.int64)
 
     def begins(self, letters: Sequence[int]) -> list[int]:
         """The code each letter begins with."""
-        return [0, *np.cumsum([1 + one % 3 for one in letters]).tolist()][:-1]
+        return [0, *np.cumsum([1 + one % self.parts for one in letters]).tolist()][:-1]
+
+    @property
+    def rows(self) -> int:
+        return FIRST + self.letters
+
+    def read(self, letters: Sequence[int]) -> tuple[int, ...]:
+        """Ids of a text."""
+        return tuple(FIRST + letter for letter in letters)
 
     def word(self, random: np.random.Generator) -> list[int]:
         return random.integers(0, self.letters, int(random.integers(3, self.longest + 1))).tolist()
@@ -61,7 +70,7 @@ class Toy:
 
         def one(of: Sequence[int], name: str) -> Example:
             features = {"codes": self.spelled(of, speaker).astype(np.int16), "voice": vector}
-            return Example(name, tuple(FIRST + letter for letter in of), np.zeros(640, np.int16), speaker, features)
+            return Example(name, self.read(of), np.zeros(640, np.int16), speaker, features)
 
         beside = one([*self.word(random), *self.word(random)], f"beside-{number}")
         draw = int(random.integers(0, 2**63))
@@ -71,7 +80,7 @@ class Toy:
         return [self.clip(self.word(random), number % self.voices, number, random) for number in range(count)]
 
 
-SPACE = -2  # as a letter: its id is that of the space, its codes are no letter's
+SPACE = -2  # as a letter: its codes are no letter's
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,14 @@ class ToySentences(Toy):
 
     letters: int = 12
     voices: int = 2
+
+    @property
+    def rows(self) -> int:
+        return FIRST + 1 + self.letters
+
+    def read(self, letters: Sequence[int]) -> tuple[int, ...]:
+        """As a vocabulary of pieces has it: a tag first, and the space among what stands before the letters."""
+        return (FIRST, *(2 if letter == SPACE else FIRST + 1 + letter for letter in letters))
 
     def word(self, random: np.random.Generator) -> list[int]:
         left, found = random.permutation(self.letters).tolist(), list[int]()
@@ -96,7 +113,7 @@ class ToySentences(Toy):
 def new(toy: Toy, config: ChatterboxConfig = LLAMA, *, seed: int = 0, **changes: object) -> ChatterboxLearner:
     torch.manual_seed(seed)
     held = config.model_copy(update=changes)
-    return ChatterboxLearner(held, vocab_size=FIRST + toy.letters, num_speakers=toy.voices)
+    return ChatterboxLearner(held, vocab_size=toy.rows, num_speakers=toy.voices)
 
 
 def grown(learner: ChatterboxLearner, toy: Toy, *, by: int) -> tuple[ChatterboxLearner, Toy]:

@@ -155,13 +155,18 @@ class ChatterboxLearner(nn.Module):
 
     @torch.no_grad()
     def heard(self, waves: Sequence[NDArray[np.float32]], *, emotion: float | None = None) -> Tensor:
-        """Rows [1, K, D] of recordings of a speaker: the prompt is of the first, the vector of all."""
+        """Rows [1, K, D] of recordings of a speaker."""
+        vector, prompt = self.listened(waves)
+        told = self.config.exaggeration if emotion is None else emotion
+        return self.t3.condition(vector[None], prompt[None], torch.full((1,), told, device=self.device))
+
+    @torch.no_grad()
+    def listened(self, waves: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
+        """The vector [G] of recordings of a speaker, and the codes of a prompt, which is the first one's beginning."""
         most = self.config.prompt_codes
         wave = torch.from_numpy(waves[0][: most * RATE // CODES_A_SECOND]).to(self.device)
-        prompt = self.s3gen.tokenizer.codes(wave)[None, :most]
-        vector = torch.stack([self.ve.vector(one) for one in waves]).mean(0, keepdim=True)
-        told = self.config.exaggeration if emotion is None else emotion
-        return self.t3.condition(vector, prompt, torch.full((1,), told, device=self.device))
+        prompt = self.s3gen.tokenizer.codes(wave)[:most]
+        return torch.stack([self.ve.vector(one) for one in waves]).mean(0), prompt
 
     @torch.no_grad()
     def written(

@@ -50,7 +50,10 @@ class T3(nn.Module):
             self.speech_pos_emb = LearnedPlaces(config.code_places, width)
         self.text_head = nn.Linear(width, vocab_size, bias=False)
         self.speech_head = nn.Linear(width, config.speech_ids, bias=config.backbone == "gpt2")
-        for table in (self.text_emb, self.speech_emb):
+        tables = [self.text_emb, self.speech_emb]
+        if isinstance(self.tfmr, Gpt2) and self.tfmr.wpe is not None:
+            tables.append(self.tfmr.wpe)  # places as loud as torch draws them would drown what stands there
+        for table in tables:
             nn.init.normal_(table.weight, std=0.02)
 
     @property

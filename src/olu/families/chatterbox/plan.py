@@ -13,8 +13,11 @@ FLOAT = 4
 PER_MOVED = 16  # bytes of a weight that learns: itself, its gradient and two moments
 PER_BLOCK = 34  # numbers that autograd keeps for a row, a block and a channel of the width: reckoned
 FLOPS = 6  # of a weight and a row, to and fro
-SPEED = {"cuda": 6e13, "mps": 5e12, "cpu": 1.5e10}  # a second; of a CPU for each core. Reckoned, not measured
-RECOMPUTED = 4 / 3  # with gradient checkpointing
+# A second; of a CPU for each core. Of a GPU as an H200 did it in bf16 (1.36e14), the others reckoned.
+SPEED = {"cuda": 1.3e14, "mps": 5e12, "cpu": 1.5e10}
+RECOMPUTED = 1.38  # with gradient checkpointing, measured there
+ADAPTED = 1.26  # with adapters: two thin products beside each matrix cost more than the gradients they save
+HALF = 2  # bytes of a weight's copy in bf16
 FROZEN = {"multilingual": 265.3e6, "tiny": 0.5e6}  # numbers of S3Gen and the voice encoder
 BATCH_SECONDS = 160.0  # of speech for an update
 LONGEST = 30.0  # seconds: beyond, the tokenizer cuts and joins
@@ -68,6 +71,7 @@ def memory(config: ChatterboxConfig, *, clips: int, seconds: float, tokens: int)
     c, sizes = config, weights(config)
     learns = moved(c)
     fixed = (PER_MOVED + (FLOAT if c.average else 0)) * learns + FLOAT * (sum(sizes.values()) - learns)
+    fixed += HALF * (sum(sizes.values()) - sizes["frozen"])
     rows = c.condition_rows + tokens + seconds * RATE / CODE_SAMPLES
     blocks, between = (1, c.layers * c.width) if c.gradient_checkpointing else (c.layers, 0)
     heads = tokens * 2454 + seconds * RATE / CODE_SAMPLES * c.speech_ids
@@ -149,10 +153,10 @@ def _pace(case: Case, config: ChatterboxConfig, clips: float, seconds: float) ->
     device = case.machine.device
     speed = SPEED[device] * (case.machine.cores if device == "cpu" else 1)
     rows = config.condition_rows + 12 * seconds + seconds * RATE / CODE_SAMPLES
-    again = RECOMPUTED if config.gradient_checkpointing else 1.0
+    again = (RECOMPUTED if config.gradient_checkpointing else 1.0) * (ADAPTED if config.lora_rank else 1.0)
     work = FLOPS * weights(config)["body"] * rows * clips * again
-    large = " for a large GPU" if device == "cuda" else ""
-    return work / speed, f"reckoned from its size{large}, not measured; --measure times a step here"
+    known = " and what an H200 took" if device == "cuda" else ""
+    return work / speed, f"reckoned from its size{known}; --measure times a step here"
 
 
 def _notes(case: Case, config: ChatterboxConfig) -> list[str]:

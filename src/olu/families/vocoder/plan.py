@@ -87,7 +87,7 @@ def _batch(case: Case) -> tuple[int, str]:
 def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
     if case.base:
         return TUNING_STEPS, "A vocoder that can speak learns a voice in this many."
-    return STEPS, "Copies were hard to tell from the recordings after 2,600 of one speaker, and after this many of four."
+    return STEPS, "2,600 made copies that are hard to tell from the recordings, this many for four speakers."
 
 
 def _warmup(case: Case, steps: int) -> tuple[int, str]:

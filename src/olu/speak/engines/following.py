@@ -47,6 +47,7 @@ class TextFollower:
     first: int
     tokens: int
     places: list[int] = field(default_factory=list)  # the token that each code belongs to
+    looked: list[int] = field(default_factory=list)  # the token that was looked at most, code by code
     at_end: int = 0  # codes in a row that belong to the last tokens
 
     @property
@@ -66,9 +67,8 @@ class TextFollower:
             scores = keys @ query / size**0.5
             looks = np.exp(scores - scores.max())
             seen += looks / looks.sum()
-        now = int(seen.argmax())
-        before = self.places[-3:]
-        settled = int(np.median([*before, now])) if before else now  # one glance aside is none
+        self.looked.append(int(seen.argmax()))
+        settled = int(np.median(self.looked[-3:]))  # one glance aside is none
         self.places.append(settled)
         self.at_end = self.at_end + 1 if settled >= self.tokens - rules.tail else 0
 

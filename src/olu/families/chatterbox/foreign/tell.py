@@ -6,9 +6,12 @@ import hashlib
 import math
 from pathlib import Path
 
+from olu.core.errors import TrainError
 from olu.core.files import hash_file
 from olu.core.words import first_names, many, size
 from olu.families.chatterbox.base import hash_of
+from olu.families.chatterbox.batch import CODES_A_SECOND
+from olu.families.chatterbox.foreign.conds import CONDS, read_conds
 from olu.families.chatterbox.foreign.read import S3GEN_FILES, ChatterboxRelease, all_of, read_release, tensors
 from olu.families.chatterbox.plan import memory, saved
 from olu.text.languages import load
@@ -45,6 +48,7 @@ def sentences(place: Path) -> list[str]:
         *(_file(path) for path in release.files.values()),
         _tokenizer(release),
         *_decoders(release),
+        *_built_in(release),
         *_needs(release),
         *release.notes,
     ]
@@ -89,6 +93,18 @@ def _decoders(release: ChatterboxRelease) -> list[str]:
         else ("different tokenizers: their codes are not the same, and only one fits this T3")
     )
     return [f"{' and '.join(hashes)} have {same}"]
+
+
+def _built_in(release: ChatterboxRelease) -> list[str]:
+    path, c = release.folder / CONDS, release.config
+    if not path.is_file():
+        return []
+    voice = read_conds(path, codes=c.codes)
+    if len(voice.vector_G) != c.voice_width:
+        raise TrainError(f"{path}: its speaker vector has {len(voice.vector_G)} numbers, and T3 takes {c.voice_width}")
+    seconds = [len(one) / CODES_A_SECOND for one in (voice.prompt_N, voice.reference.codes_P)]
+    told = "" if voice.emotion is None else f", exaggeration {voice.emotion:g}"
+    return [f"{CONDS}: a voice of its own, a prompt of {seconds[0]:.1f} s and a reference of {seconds[1]:.1f} s{told}"]
 
 
 def _needs(release: ChatterboxRelease) -> list[str]:

@@ -11,7 +11,9 @@ from torch import Tensor, nn
 
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
+from olu.families.chatterbox.codec.mels import FFT
 from olu.families.chatterbox.config import ChatterboxConfig
+from olu.families.chatterbox.foreign.conds import CONDS, BuiltInVoice, write_conds
 from olu.families.chatterbox.foreign.read import ENGLISH, MULTILINGUAL
 from olu.nn.lora import merged_copy
 from olu.text.piece_files import tokenizers_file
@@ -32,9 +34,12 @@ USE = """
 from chatterbox.{module} import {name}
 
 model = {name}.from_local(".", "cpu")
-wave = model.generate("{text}"{language}, audio_prompt_path="reference.wav")
+wave = model.generate("{text}"{language}{heard})
 ```
 {note}"""
+FROM_FILE = ', audio_prompt_path="reference.wav"'
+# Its loader of s3gen.pt misses nothing but this; s3gen.safetensors, which it reads less strictly, is released without.
+WINDOW = {"tokenizer.window": torch.hann_window(FFT)}
 LOST = (
     "how texts are read: numbers and abbreviations have to be written out, in small letters",
     "the guards against loops, silence and strange ends, and the word times",
@@ -46,6 +51,7 @@ def write_upstream(subject: ExportSubject, folder: Path) -> list[str]:
     if not isinstance(subject.vocabulary, PieceVocabulary):
         raise ExportError("this voice has no vocabulary of pieces, which chatterbox-tts needs")
     write_folder(learner, folder, vocabulary=subject.vocabulary)
+    spoken = write_voice_of(learner, folder / CONDS)
     said = lost_of(learner.config, subject.vocabulary)
     t3, tokenizer = names(learner.config)
     files = [
@@ -53,7 +59,9 @@ def write_upstream(subject: ExportSubject, folder: Path) -> list[str]:
         f"`{tokenizer}`: its tokenizer, of {subject.vocabulary.size} ids",
         "`s3gen.safetensors`, `s3gen.pt`, `ve.safetensors`, `ve.pt`: the frozen networks, as they came",
     ]
-    use = use_of(learner.config, subject.vocabulary, subject.example or "...")
+    if spoken:
+        files.append(f"`{CONDS}`: the voice of {subject.speakers[0]}, for a call without a recording")
+    use = use_of(learner.config, subject.vocabulary, subject.example or "...", spoken=spoken)
     text = subject.readme(
         what="This folder is for chatterbox-tts.", use=use, lost=said, files=files, library="chatterbox"
     )
@@ -83,9 +91,11 @@ def lost_of(config: ChatterboxConfig, vocabulary: PieceVocabulary) -> list[str]:
     return said
 
 
-def use_of(config: ChatterboxConfig, vocabulary: PieceVocabulary, text: str) -> str:
+def use_of(config: ChatterboxConfig, vocabulary: PieceVocabulary, text: str, *, spoken: bool) -> str:
+    """`spoken`: whether the folder has a voice of its own."""
+    heard = "" if spoken else FROM_FILE
     if config.size == "english":
-        return USE.format(module="tts", name="ChatterboxTTS", text=text, language="", note="")
+        return USE.format(module="tts", name="ChatterboxTTS", text=text, language="", heard=heard, note="")
     known = vocabulary.tag in SPEAKS
     told = f', language_id="{vocabulary.tag}"' if known else ", language_id=None"
     note = (
@@ -93,7 +103,18 @@ def use_of(config: ChatterboxConfig, vocabulary: PieceVocabulary, text: str) -> 
     )
     shown = text if known else f"[{vocabulary.tag}]{text}"
     name = "ChatterboxMultilingualTTS"
-    return USE.format(module="mtl_tts", name=name, text=shown, language=told, note=note)
+    return USE.format(module="mtl_tts", name=name, text=shown, language=told, heard=heard, note=note)
+
+
+@torch.no_grad()
+def write_voice_of(learner: Any, path: Path) -> bool:
+    """The first speaker as the folder's own voice; False where none was heard."""
+    if not (waves := learner.references.get(0)):
+        return False
+    vector, prompt = learner.listened(waves)
+    emotion = learner.config.exaggeration if learner.config.emotion else None
+    write_conds(BuiltInVoice(vector, prompt, emotion, learner.s3gen.heard(waves[0])), path)
+    return True
 
 
 @torch.no_grad()
@@ -106,7 +127,8 @@ def write_folder(learner: Any, folder: Path, *, vocabulary: PieceVocabulary) -> 
     for name, module in parts.items():
         state = plain_state(module)
         save_file(state, folder / f"{name}.safetensors")
-        torch.save(state, folder / f"{name}.pt")
+        whole = WINDOW if name == "s3gen" else {}
+        torch.save({**whole, **state}, folder / f"{name}.pt")
     write_json(folder / tokenizer, tokenizers_file(vocabulary))
 
 
