@@ -39,6 +39,7 @@ TAIL = 64 * 1024  # bytes of the events that are looked at for how far a job is
 LONGEST_LINE = 4 * 1024 * 1024  # a last line may hold a whole summary
 INTERRUPTED = 130
 NO_ROOM = 64 * 1024  # bytes: with less the disk is full
+FIRST_CLIPS = "first"  # folder of the sounds of a look before an import
 FILES = {"events": "events.jsonl", "log": "log.txt", "summary": "summary.json"}
 OWN = frozenset((*FILES.values(), "ask.json", "started.json", "exit.json", "lock", "stop"))
 KEPT = "what it had finished is kept"
@@ -118,6 +119,7 @@ def begin(job: Job, *, device: int | None = None) -> subprocess.Popen[bytes] | N
         return None
     command = [sys.executable, "-m", "olu", job.argv[0], "--json"]
     command += [f"--events={job.path('events')}"] if _object(job.folder / "ask.json").get("events") else []
+    command += [f"--hear={job.folder / FIRST_CLIPS}"] if job.verb == "import" and job.options.get("dry_run") else []
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     environment |= {} if device is None else {"CUDA_VISIBLE_DEVICES": str(device)}
     with contextlib.ExitStack() as held:
