@@ -72,7 +72,7 @@ async function begin() {
   for (const one of (await kept(`${link} skipped`)) ?? []) skipped.add(one);
   for (const one of await outbox.waiting()) waiting.set(one.prompt, one.take);
   at("prompt").lang = state.language;
-  net();
+  await net(); // before anything can be pressed: its line may move what stands below
   outbox.flush();
   keepPage();
   if (!window.isSecureContext || !navigator.mediaDevices) return show("insecure");
@@ -281,13 +281,13 @@ function list() {
 async function finish() {
   await outbox.flush();
   const left = (await outbox.waiting()).length;
-  if (left) return tell(t("{n} takes still wait on this device. Open this page with a network, then press again. They are not lost.", { n: left }));
+  if (left) return tell(t("{n} take still waits on this device. Open this page with a network, then press again. It is not lost.", "{n} takes still wait on this device. Open this page with a network, then press again. They are not lost.", { n: left }));
   try {
     const found = await fetch(`/api/r/${link}/done`, { method: "POST", headers: { "Content-Type": "application/json", "X-Olu-Studio": "1" }, body: "{}" });
     const told = await found.json();
     if (!found.ok) return tell(told.error);
     tell("");
-    at("over-said").textContent = t("{n} sentences are handed over. You may close this page, and come back with the same link.", { n: told.clips });
+    at("over-said").textContent = t("{n} sentence is handed over. You may close this page, and come back with the same link.", "{n} sentences are handed over. You may close this page, and come back with the same link.", { n: told.clips });
     show("over");
     at("over-h").focus();
   } catch {
@@ -297,7 +297,7 @@ async function finish() {
 
 async function net() {
   const left = (await outbox.waiting()).length;
-  at("net").textContent = left ? t("{n} wait on this device", { n: left }) : t("all saved");
+  at("net").textContent = left ? t("{n} waits on this device", "{n} wait on this device", { n: left }) : t("all saved");
 }
 
 outbox.addEventListener("waiting", net);
