@@ -4,7 +4,7 @@ import { Outbox, keep, kept } from "./outbox.js";
 import { t } from "./t.js";
 
 const KEPT = "olu-recorder-1"; // as in recorder-worker.js
-const PARTS = ["recorder.css", "recorder.js", "microphone.js", "microphone-worklet.js", "outbox.js", "t.js", "words.js", "icon.svg"];
+const PARTS = ["recorder.css", "fonts.css", "recorder.js", "microphone.js", "microphone-worklet.js", "outbox.js", "t.js", "words.js", "icon.svg"];
 const WORDS = document.querySelector("script[src^='/parts/words/']")?.getAttribute("src");
 const ROOM_SECONDS = 2;
 const NOISY_ROOM = -50, GREEN = [-24, -6]; // dB of full scale: of the room, and of the peaks of speech
