@@ -128,7 +128,7 @@ TEXTS = {  # language, what is written, and whose letters the page must bring wh
     "am": ("ድምፁ ምን ያህል ጥሩ ነው", "Ethiopic"),
     "ar": ("الإعدادات پڤڭ", "Arabic"),
     "nqo": ("ߒߞߏ ߞߊ߲ ߠߎ߬", "NKo"),
-    "yo": ("Ẹ̀rọ yìí kò tíì mọ gbólóhùn ŋ ɲ ɓ", ""),
+    "yo": ("Ẹ̀rọ yìí kò tíì mọ gbólóhùn ŋ ɲ ɓ ˥˧˩ ɔ̀ ɛ́", ""),
     "ig": ("Ị́bụ́ ọ́kụ̀ ǹkè", ""),
 }
 BARE = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>{fonts}</dir>
@@ -143,7 +143,7 @@ def bare(people: People, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         pytest.skip("fonts-liberation is not here")
     folder = tmp_path_factory.mktemp("bare")
     (folder / "fonts.conf").write_text(BARE.format(fonts=LIBERATION, cache=folder / "cache"), encoding="utf-8")
-    with chromium(folder / "browser", under=["env", f"FONTCONFIG_FILE={folder / 'fonts.conf'}"]) as tab:
+    with chromium(folder / "browser", under=["/usr/bin/env", f"FONTCONFIG_FILE={folder / 'fonts.conf'}"]) as tab:
         yield People(people.base, people.key, tab, people.links)
         tab.call("Page.navigate", url="about:blank")
 

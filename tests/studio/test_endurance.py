@@ -71,9 +71,11 @@ def one_batch(asking: Asking, root: Path, rng: random.Random, ends: dict[tuple[s
         for ws, number in left[:6]:
             told = asking(f"/api/w/{ws}/jobs/{number}")
             if (ws, number) == victim and not killed and told["state"] == "running":
-                with suppress(ProcessLookupError, TypeError):
-                    os.kill(int(json.loads((root / ws / f"jobs/{number:04}/started.json").read_text())["pid"]), 9)
-                    killed = True
+                pid = int(json.loads((root / ws / f"jobs/{number:04}/started.json").read_text())["pid"])
+                if pid > 1:  # 0 is written before the process is there
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                        killed = True
             if told["state"] in job_files.ENDED:
                 ends[ws, number] = told["state"]
                 right(told, ws, killed=killed and (ws, number) == victim)

@@ -31,7 +31,8 @@ MOST_BODY = 4 * 2**20  # bytes of a request that is no upload
 NO_KEY = "this studio is opened by the address that 'olu studio' printed, with its key: open that one"
 ENTERED = """<!doctype html><html lang="{lang}" dir="{direction}"><meta charset="utf-8"><title>Olu Studio</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
-<link rel="stylesheet" href="/parts/look.css"><link rel="stylesheet" href="/parts/fonts.css"><meta http-equiv="refresh" content="0;url={home}">
+<link rel="stylesheet" href="/parts/look.css"><link rel="stylesheet" href="/parts/fonts.css">
+<meta http-equiv="refresh" content="0;url={home}">
 <main><h1>Olu Studio</h1><p class="lead">{hello}</p>
 <p><a class="button main" href="{home}">{go_on}</a></p></main></html>"""
 CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
