@@ -204,7 +204,8 @@ class ClipTable:
 
     def rows(self, *, expression: str | None = None) -> Iterator[Row]:
         """What is found, its tokens perhaps not looked up."""
-        return map(self._rows.__getitem__, self._view(expression, None).found)
+        found = self._view(expression, None).found  # first: it reads the rows anew where files have changed
+        return (self._rows[at] for at in found)
 
     def place_of(self, id: str, *, expression: str | None = None, sort: str | None = None) -> int | None:
         """Which clip of a list this is, from 0 on."""
