@@ -196,6 +196,12 @@ class ClipTable:
         """The corpus as it was at the last look."""
         return self._corpus
 
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Clip id -> its place, as the corpus is now."""
+        self._refresh()
+        return self._corpus.places
+
     def row(self, id: str) -> Row | None:
         """The row of one clip as it is now."""
         self._refresh()

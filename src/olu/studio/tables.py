@@ -147,10 +147,10 @@ class HeldTable:
         with self._lock:
             return self.table.place_of(id, expression=expression, sort=order)
 
-    def all_ids(self) -> list[str]:
-        """Of every clip, as imported."""
+    def places(self) -> Mapping[str, int]:
+        """Where each clip stands in the corpus, by id, in that order."""
         with self._lock:
-            return self.table.ids()
+            return self.table.places
 
     def clip(self, id: str) -> tuple[Corpus, Clip]:
         with self._lock:
