@@ -86,6 +86,7 @@ class VerbWorkspace(Workspace):
         agreed: str = '',
         credits: str = '',
         dry_run: bool = False,
+        hear: str | Path | None = None,
         on_event: OnEvent | None = None,
     ) -> ImportSummary: ...
     def merge(

@@ -583,6 +583,30 @@ def test_hub(ws: Workspace) -> None:
     assert set(corpus.sources) == {"s1"}
 
 
+def test_the_first_clips_of_a_look_at_the_hub_can_be_heard(
+    ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch)
+    folder = tmp_path / "first"
+    with pytest.raises(CorpusError, match="add --dry-run"):
+        bring(ws, "hf:a/b", hear=folder)
+    summary = bring(ws, "hf:a/b", dry_run=True, hear=folder)
+    assert not ws.corpus.exists() and summary.preview is not None and len(summary.preview.first) == 4
+    for number, row in enumerate(summary.preview.first):  # each is the sound that its text stands beside
+        heard, rate = soundfile.read(folder / f"{number:02}.flac", dtype="int16")
+        meant, _ = soundfile.read(io.BytesIO(sound(int(row["text"].split()[1]))), dtype="int16")
+        assert rate == RATE and np.array_equal(heard, meant)
+    assert bring(ws, "hf:a/b").added == 4
+    assert bring(ws, "hf:a/b", dry_run=True, hear=tmp_path / "none").added == 0
+    assert not list((tmp_path / "none").iterdir())
+
+
+def test_the_first_clips_of_parquet_files_can_be_heard(ws: Workspace, tmp_path: Path) -> None:
+    parquet(tmp_path / "in/train.parquet", [example(number) for number in range(25)])
+    bring(ws, tmp_path / "in", dry_run=True, hear=tmp_path / "first")
+    assert len(list((tmp_path / "first").iterdir())) == 20
+
+
 def test_hub_is_read_one_example_at_a_time(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = serve(monkeypatch)
     work = import_source(ws, Path("hf:a/b"))

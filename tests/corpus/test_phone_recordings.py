@@ -80,6 +80,8 @@ def test_m4a_with_a_text_in_every_layout(
         source = tmp_path / "in.tar"
         with tarfile.open(source, "w") as out:
             out.add(root, arcname="in")
+    bring(ws, source, dry_run=True, hear=tmp_path / "first")
+    assert not ws.corpus.exists() and [header(one).rate for one in (tmp_path / "first").iterdir()] == [RATE, RATE]
     summary = bring(ws, source)
     assert (summary.layout, summary.added, summary.skipped) == (layout, 2, ())
     corpus = Corpus.open(ws)

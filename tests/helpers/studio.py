@@ -149,7 +149,7 @@ def running(*roots: Path, at: int = 0, **settings: Any) -> Iterator[str]:
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("127.0.0.1", at))
     port = held.getsockname()[1]
-    app = create_app(StudioSettings(roots=roots, key=KEY, port=port, **settings))
+    app = create_app(StudioSettings(roots=roots, key=KEY, port=port, **settings), late=True)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[held])), daemon=True)
     thread.start()

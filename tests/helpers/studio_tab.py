@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .browser import Screen, Tab
+from .browser import PATIENCE, Screen, Tab
 
 DESK = Screen(1280, 900)
 KEYS = {
@@ -26,8 +26,8 @@ class StudioTab:
     def show(self, path: str, screen: Screen = DESK) -> None:
         self.tab.show(self.base + path, screen)
 
-    def until(self, code: str) -> Any:
-        return self.tab.until(code)
+    def until(self, code: str, *, seconds: float = PATIENCE) -> Any:
+        return self.tab.until(code, seconds=seconds)
 
     def key(self, key: str) -> None:
         code, number = KEYS.get(key, (f"Key{key.upper()}", ord(key.upper()[0])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +20,7 @@ from olu.corpus.drafts import TextDraft
 from olu.corpus.manifest import Corpus
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
+from olu.studio.tables import ClipQuery
 
 from ..helpers.clip_workspaces import HOSTILE, SPEAKERS, TEXTS, clip_workspace, wave
 from ..helpers.studio import StudioClient
@@ -256,3 +258,13 @@ def test_a_draft_is_shown_and_stands_in_the_field_until_somebody_takes_it(tmp_pa
     assert client.get(f"{CLIPS}?where=confidence%20%3E%200.7").json["found"] == 1
     correct_clip(ws, bare, "habari ya leo")
     assert "draft, 80 % sure" not in client.get("/w/swa/clips").text
+
+
+def test_a_table_is_asked_for_its_rows_first_of_all(client: StudioClient, ws: Workspace) -> None:
+    """The page of an audit asks so: nothing was read before, and after an import all is read anew."""
+    table = client.studio.tables.of(ws)
+    assert len(table.lengths()[0]) == len(list(Corpus.open(ws)))
+    more = [*(clip for clip in Corpus.open(ws)), replace(next(iter(Corpus.open(ws))), id="zz")]
+    Corpus.save(ws, more, list(Corpus.open(ws).sources.values()), {one.id: "train" for one in more})
+    assert len(table.lengths()[0]) == len(more)
+    assert table.place_of(ClipQuery(), "zz") == len(more) - 1 and table.place_of(ClipQuery(), "none") is None

@@ -92,7 +92,8 @@ def test_a_look_shows_what_would_come_in_and_writes_nothing(client: StudioClient
     ):
         assert words in page, words
     sound = client.get(f"/api/w/habari/import/{told['number']}/0/sound")
-    assert sound.status == 200 and sound.headers["content-type"] == "audio/mpeg" and len(sound.body) > 1000
+    assert sound.status == 200 and sound.headers["content-type"] == "audio/flac" and len(sound.body) > 1000
+    assert page.count("<audio") == 3 and "cannot be read" not in page
     assert client.get(f"/api/w/habari/import/{told['number']}/3/sound").status == 404
     done = client.job("habari", "import", source=str(source))
     assert "Added 3 clips" in client.get(f"/w/habari/import/{done['number']}").text

@@ -364,3 +364,20 @@ def test_the_log_is_read_on_by_bytes(stopped_job: tuple[StudioClient, Job]) -> N
     assert client.get(f"/api/w/habari/jobs/1/log?from={told['next']}").json["text"] == ""
     job.path("log").write_bytes(b"x" * 400_000)
     assert client.get("/api/w/habari/jobs/1/log").json["cut"]
+
+
+def test_a_job_is_running_from_its_claim_on_and_its_last_words_count(tmp_path: Path, monkeypatch: Any) -> None:
+    """What a page sees between two steps of a beginning or an end: never a job that was lost."""
+    folder = job_files.new_folder(tmp_path / "jobs")
+    (folder / "ask.json").write_text(json.dumps({"verb": "split", "argv": ["split"], "asked": job_files.now()}))
+    (folder / "started.json").write_text(json.dumps({"pid": 0, "at": job_files.now()}))  # no lock, no process yet
+    assert job_files.read(folder, ws="habari").state == "running"
+    (folder / "started.json").write_text(json.dumps({"pid": 0, "at": "2026-01-01T00:00:00Z"}))  # its server died there
+    assert job_files.read(folder, ws="habari").state == "lost"
+
+    def ends_meanwhile(looked_at: Path) -> bool:
+        (looked_at / "events.jsonl").write_text('{"event": "end", "code": 0}\n', encoding="utf-8")
+        return False
+
+    monkeypatch.setattr(job_files, "is_alive", ends_meanwhile)
+    assert job_files.read(folder, ws="habari").state == "done"

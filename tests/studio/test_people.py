@@ -16,7 +16,8 @@ from olu.core.files import Workspace
 from olu.studio.app import PAGES
 from olu.studio.people import MOST_LINKS, ROLES, RULES, Role
 
-from ..helpers.studio import StudioClient
+from ..helpers.clip_workspaces import clip_workspace
+from ..helpers.studio import KEY, StudioClient
 
 ROUTES = [
     (method, route.path)
@@ -248,3 +249,24 @@ def test_a_name_that_is_code_is_text(client: StudioClient) -> None:
     assert "<script>doc" not in client.get("/settings").text
     assert "<script>doc" not in StudioClient(client.app).get(f"/l/{secret}").text
     assert "<script>doc" not in came(client, secret).get("/w/habari/clips").text
+
+
+def test_a_link_comes_before_the_key_in_the_same_browser(tmp_path: Path) -> None:
+    """The owner's laptop goes round the table: what is done by a link carries its name, until somebody leaves it."""
+    client = StudioClient.of(tmp_path)
+    ws = clip_workspace(tmp_path)
+    link, secret = client.studio.links.make(role="reviewer", name="Amina", ws=ws)
+    key = client.cookie
+    assert "You are Amina" not in client.get("/w/swa/clips").text
+    client.cookie = f"{key}; {client.get(f'/l/{secret}').headers['set-cookie'].partition(';')[0]}"
+    both = client.cookie
+    assert "You are Amina" in client.get("/w/swa/clips").text and client.get("/settings").status == 403
+    left = client.get("/leave")
+    assert (left.status, left.headers["location"]) == (303, "/") and 'olu-link-8420=""' in left.headers["set-cookie"]
+    client.cookie = key
+    assert client.get("/settings").status == 200
+    client.cookie = both
+    entered = client.get(f"/?key={KEY}")  # the key's address too
+    assert 'olu-link-8420=""' in entered.headers["set-cookie"]
+    client.studio.links.revoke(link.id)
+    assert client.get("/settings").status == 200  # a link that is taken back leaves the key

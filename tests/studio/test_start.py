@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from io import StringIO
 from pathlib import Path
 
@@ -15,7 +21,7 @@ from olu.stages.verbs.machine import StudioOptions
 from olu.studio import start
 from olu.studio.passphrase import fits, keep
 
-from ..helpers.studio import StudioClient
+from ..helpers.studio import KEY, StudioClient, running
 
 
 def asked(*folders: Path, **options: object) -> StudioOptions:
@@ -139,3 +145,47 @@ def test_the_address_for_a_phone_stands_in_the_settings(tmp_path: Path) -> None:
     page = StudioClient.of(tmp_path, host="192.168.1.7", secure=True).get("/settings").text
     assert 'class="qr"' in page and "https://192.168.1.7:8420" in page and "key=" not in page
     assert 'class="qr"' not in StudioClient.of(tmp_path).get("/settings").text
+
+
+FIRST_PAGE = """
+import json, sys
+from pathlib import Path
+from tests.helpers.studio import StudioClient, create_app, KEY, StudioSettings
+client = StudioClient(create_app(StudioSettings(roots=(Path(sys.argv[1]),), key=KEY), late=True))
+before = set(sys.modules)
+client.cookie = client.get(f"/?key={KEY}").headers["set-cookie"].partition(";")[0]
+assert client.get("/").status == 200
+heavy = [name for name in ("torch", "olu.stages.plan", "olu.stages.audit", "olu.align") if name in sys.modules]
+print(json.dumps([heavy, client.get("/settings").status, client.get("/openapi.json").status]))
+"""
+
+
+def test_the_first_page_waits_for_no_stage(tmp_path: Path) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-c", FIRST_PAGE, str(tmp_path)], cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
+    assert asked.returncode == 0, asked.stderr
+    assert json.loads(asked.stdout) == [[], 200, 200]  # and the pages behind it come when they are asked for
+
+
+def test_pages_asked_for_together_before_all_are_there(tmp_path: Path) -> None:
+    with running(tmp_path) as address:
+        port = int(address.partition("/?")[0].rpartition(":")[2])
+
+        def ask(path: str) -> int:
+            line = HTTPConnection("127.0.0.1", port, timeout=60)
+            line.request("GET", path, headers={"Cookie": cookie})
+            answer = line.getresponse()
+            answer.read()
+            line.close()
+            return answer.status
+
+        line = HTTPConnection("127.0.0.1", port, timeout=60)
+        line.request("GET", f"/?key={KEY}")
+        cookie = (line.getresponse().getheader("Set-Cookie") or "").partition(";")[0]
+        line.close()
+        paths = ["/settings", "/options", "/", "/jobs", "/nothing-here", "/options/audit", "/new"]
+        with ThreadPoolExecutor(len(paths)) as pool:
+            assert list(pool.map(ask, paths)) == [200, 200, 200, 200, 404, 200, 200]
+        time.sleep(0.5)
+        assert list(map(ask, paths)) == [200, 200, 200, 200, 404, 200, 200]

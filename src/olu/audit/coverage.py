@@ -14,10 +14,13 @@ from typing import Literal
 
 ONE_SCRIPT = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HALFWIDTH": "CJK", "FULLWIDTH": "LATIN"}
 NO_SCRIPT = {"MODIFIER", "FEMININE", "MASCULINE", "MICRO"}  # letters that stand in texts of any script
+NO_ASCII_LETTERS = bytes(number for number in range(128) if not chr(number).isalpha())
 
 
 def count_letters(text: str) -> int:
     """Letters of any script; marks, digits, spaces and punctuation do not count."""
+    if text.isascii():  # ten times as quick
+        return len(text.encode("ascii").translate(None, NO_ASCII_LETTERS))
     return sum(map(str.isalpha, unicodedata.normalize("NFC", text)))
 
 

@@ -6,7 +6,7 @@ import ast
 import operator
 import unicodedata
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ Kind = Literal["number", "text", "names", "yes or no"]
 Row = Mapping[str, Any]
 LONGEST = 4000  # characters
 DEEPEST = 50
+STRETCH = 8192  # rows asked at once: column by column is quick, and so many make no large lists
 EXAMPLE = """write for example seconds > 20 and "clipping" in marks"""
 
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -39,30 +40,39 @@ ANSWERS = {"yes": True, "no": False}
 SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
+Column = Callable[[Sequence[Row]], Sequence[Any]]  # one value of each row; an unknown one is None
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of an expression: what kind of value it has, and how to get it from a row. An unknown value is None."""
+    """A piece of an expression: what kind of value it has, and how to get it from rows."""
 
     kind: Kind
-    value: Callable[[Row], Any]
+    values: Column
 
 
-def where(expression: str, columns: Mapping[str, Kind]) -> Callable[[Row], bool]:
+def where(expression: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row]], Iterator[bool]]:
     """A test of rows. A comparison with a value that is not known, such as tokens before reading, is never true."""
     part = _Reader(expression, columns).read()
-    return lambda row: bool(part.value(row))
+
+    def fits(rows: Sequence[Row]) -> Iterator[bool]:
+        for begin in range(0, len(rows), STRETCH):
+            yield from map(bool, part.values(rows[begin : begin + STRETCH]))
+
+    return fits
 
 
-def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row]], list[Row]]:
-    """Sorts by "column", "-column" (the largest first), or several with commas. What is not known comes last."""
+def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row], Iterable[int]], list[int]]:
+    """Sorts places by "column", "-column" (the largest first), or several with commas. What is not known comes last."""
     keys = _sort_keys(order, columns)
 
-    def ordered(rows: Sequence[Row]) -> list[Row]:
-        result = list(rows)
+    def ordered(rows: Sequence[Row], places: Iterable[int]) -> list[int]:
+        result = list(places)
         for name, down in reversed(keys):
-            unknown = [row for row in result if row[name] is None]
-            known = [row for row in result if row[name] is not None] if unknown else result
-            result = sorted(known, key=operator.itemgetter(name), reverse=down) + unknown
+            values = list(map(operator.itemgetter(name), rows))
+            unknown = [at for at in result if values[at] is None] if None in values else []
+            known = [at for at in result if values[at] is not None] if unknown else result
+            result = sorted(known, key=values.__getitem__, reverse=down) + unknown
         return result
 
     return ordered
@@ -138,13 +148,13 @@ class _Reader:
             case ast.BoolOp(op=op, values=values):
                 parts = [self.truth(value, depth) for value in values]
                 whole = all if isinstance(op, ast.And) else any
-                return _Part("yes or no", lambda row: whole(part.value(row) for part in parts))
+                return _Part("yes or no", _joined(whole, [part.values for part in parts]))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 denied = self.truth(operand, depth)
-                return _Part("yes or no", lambda row: not denied.value(row))
+                return _Part("yes or no", lambda rows: list(map(operator.not_, denied.values(rows))))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 number = self.number(operand, depth)
-                return _Part("number", lambda row: None if (value := number.value(row)) is None else -value)
+                return _Part("number", lambda rows: [None if one is None else -one for one in number.values(rows)])
             case ast.BinOp(left=left, op=op, right=right) if type(op) in RECKON:
                 first, second = self.number(left, depth), self.number(right, depth)
                 return _Part("number", _both(RECKON[type(op)], first, second))
@@ -154,20 +164,20 @@ class _Reader:
 
     def constant(self, value: Any) -> _Part:
         if isinstance(value, bool):
-            return _Part("yes or no", lambda row: value)
+            return _Part("yes or no", _same(value))
         if isinstance(value, (int, float)) and abs(value) < 1e300:
-            number = float(value)  # whole numbers without an end could be made of others
-            return _Part("number", lambda row: number)
+            return _Part("number", _same(float(value)))  # whole numbers without an end could be made of others
         if isinstance(value, str):
-            text = _one_form(value)
-            return _Part("text", lambda row: text)
+            return _Part("text", _same(_one_form(value)))
         raise self.wrong(f"{str(value)[:60]!r} is neither a number nor a text in quotes")
 
     def column(self, name: str) -> _Part:
         if name not in self.columns:
             raise self.wrong(f"{_unknown(name, self.columns)}; texts stand in quotes")
-        kind = self.columns[name]
-        return _Part(kind, lambda row: _one_form(row[name]) if kind == "text" else row[name])
+        kind, held = self.columns[name], operator.itemgetter(name)
+        if kind == "text":
+            return _Part(kind, lambda rows: list(map(_one_form, map(held, rows))))
+        return _Part(kind, lambda rows: list(map(held, rows)))
 
     def truth(self, node: ast.expr, depth: int) -> _Part:
         return self.of_kind(node, "yes or no", depth)
@@ -194,7 +204,7 @@ class _Reader:
                 first, second = _answer(left, a, b), _answer(right, b, a)
                 self.comparable(op, (left, first), (right, second))
             links.append(_both(COMPARE[type(op)], first, second))
-        return _Part("yes or no", lambda row: all(link(row) for link in links))
+        return _Part("yes or no", _joined(all, links))
 
     def comparable(self, op: ast.cmpop, left: tuple[ast.expr, _Part], right: tuple[ast.expr, _Part]) -> None:
         (a, first), (b, second) = left, right
@@ -210,7 +220,7 @@ class _Reader:
         wanted = self.part(left, depth + 1)
         if isinstance(right, (ast.List, ast.Tuple, ast.Set)):
             items = [self.of_kind(item, wanted.kind, depth) for item in right.elts]
-            return _Part("names", lambda row: [item.value(row) for item in items])
+            return _Part("names", _joined(tuple, [item.values for item in items]) if items else _same(()))
         inside = self.part(right, depth + 1)
         if wanted.kind != "text" or inside.kind not in ("text", "names"):
             told = f"{self.shown(left)!r} is {wanted.kind}, {self.shown(right)!r} is {inside.kind}"
@@ -221,7 +231,7 @@ class _Reader:
 def _answer(node: ast.expr, part: _Part, beside: _Part) -> _Part:
     """The part, or a yes or no where the text "yes" or "no" stands beside one."""
     said = ANSWERS.get(str(node.value)) if isinstance(node, ast.Constant) and beside.kind == "yes or no" else None
-    return part if said is None else _Part("yes or no", lambda row: said)
+    return part if said is None else _Part("yes or no", _same(said))
 
 
 def _one_form(text: str) -> str:
@@ -229,9 +239,19 @@ def _one_form(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _both(act: Callable[[Any, Any], Any], first: _Part, second: _Part) -> Callable[[Row], Any]:
-    def value(row: Row) -> Any:
-        a, b = first.value(row), second.value(row)
-        return None if a is None or b is None else act(a, b)
+def _same(value: Any) -> Column:
+    return lambda rows: [value] * len(rows)
 
-    return value
+
+def _joined(whole: Callable[[Iterable[Any]], Any], columns: list[Column]) -> Column:
+    return lambda rows: list(map(whole, zip(*(column(rows) for column in columns), strict=True)))
+
+
+def _both(act: Callable[[Any, Any], Any], first: _Part, second: _Part) -> Column:
+    def values(rows: Sequence[Row]) -> list[Any]:
+        a, b = first.values(rows), second.values(rows)
+        if None in a or None in b:
+            return [None if x is None or y is None else act(x, y) for x, y in zip(a, b, strict=True)]
+        return list(map(act, a, b))
+
+    return values

@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -61,13 +61,14 @@ class ClipView:
     def changed(self, at: int, old: Row) -> None:
         self._news.setdefault(at, old)
 
-    def count(self, rows: list[Row]) -> dict[str, Counter[str]]:
+    def count(self, rows: Sequence[Row]) -> dict[str, Counter[str]]:
         """The facets of the rows found; `look` comes first, and keeps them right from then on."""
         if self._counts is None:
             assert self._mask is not None
             self._counts = {}
+            found = list(compress(rows, self._mask))
             for name in FACETS:
-                values = map(itemgetter(name), compress(rows, self._mask))
+                values = map(itemgetter(name), found)
                 listed = COLUMNS[name] == "names"
                 self._counts[name] = Counter(chain.from_iterable(values) if listed else values)
         return self._counts
@@ -77,22 +78,26 @@ class ClipView:
             for value in row[name] if COLUMNS[name] == "names" else [row[name]]:
                 counts[value] += by
 
-    def look(self, rows: list[Row], places: Mapping[str, int]) -> None:
-        """Bring it up to date with the rows of the table; `places`: where each clip stands there."""
+    def _fit(self, rows: Sequence[Row]) -> Iterator[bool]:
+        return self.fits(rows) if self.fits else repeat(True, len(rows))
+
+    def look(self, rows: Sequence[Row]) -> None:
+        """Bring it up to date with the rows of the table."""
         if self._mask is not None and not self._news:
             return
         anew = self._mask is None or len(self._news) > MOVED
         if self._mask is None:
-            self._mask = bytearray(map(self.fits, rows) if self.fits else b"\1" * len(rows))
+            self._mask = bytearray(self._fit(rows))
         else:
-            for at, old in self._news.items():
+            fit = self._fit([rows[at] for at in self._news])
+            for (at, old), fits in zip(self._news.items(), fit, strict=True):
                 if self._mask[at]:
                     self._recount(old, -1)
-                self._mask[at] = self.fits(rows[at]) if self.fits else 1
-                if self._mask[at]:
+                self._mask[at] = fits
+                if fits:
                     self._recount(rows[at], 1)
         if self.order and anew:
-            self.found = array("I", [places[row["id"]] for row in self.order(list(compress(rows, self._mask)))])
+            self.found = array("I", self.order(rows, compress(range(len(rows)), self._mask)))
         elif self.compare:
             self._move(rows, self.compare)
         else:
@@ -100,7 +105,7 @@ class ClipView:
         self._news = {}
         self.seconds = round(sum(map(itemgetter("seconds"), compress(rows, self._mask))), 3)
 
-    def _move(self, rows: list[Row], compare: Callable[[Row, Row], int]) -> None:
+    def _move(self, rows: Sequence[Row], compare: Callable[[Row, Row], int]) -> None:
         """Put what changed in its new place of the order; rows that are equal in it stand as in the corpus."""
         assert self._mask is not None
         self.found = array("I", (at for at in self.found if at not in self._news))

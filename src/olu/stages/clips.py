@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import shlex
-from array import array
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,19 +16,18 @@ from typing import Any, TextIO
 from olu.audit.check import SEVERITIES
 from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
-from olu.core.files import Workspace, read_json, read_rows, whole
-from olu.core.parse import BadData, from_json
+from olu.core.files import Workspace, whole
 from olu.core.told import TextTable, Told, Verbatim, quoted
-from olu.core.types import Clip, ReadingRow
+from olu.core.types import Clip
 from olu.core.words import length, many
 from olu.corpus import corrections, decisions, drafts
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import THRESHOLDS, read_thresholds
+from olu.stages.clip_tokens import TokenLengths
 from olu.stages.clip_view import COLUMNS, ClipView, Row
 from olu.stages.verbs.corpus import SHOWN, ClipsOptions
-from olu.text.vocabulary import VOCABULARY
 
 CORRECTED = "* "  # before a text that is not the source's
 DRAFT = "? "  # before a draft
@@ -163,7 +162,8 @@ class ClipTable:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self._corpus: Corpus
-        self._rows: list[Row] = []
+        self._rows: list[dict[str, Any]] = []
+        self._counted = bytearray()  # row by row, whether its tokens were looked up
         self._files: list[State] = []
         self._journals: dict[str, State] = {}
         self._ends: dict[str, int] = {}  # how far each journal was read
@@ -177,7 +177,7 @@ class ClipTable:
         view = self._view(expression, sort)
         end = None if limit is None else start + limit
         return ClipList(
-            rows=tuple(self._rows[at] for at in view.found[start:end]),
+            rows=tuple(self._whole(view.found[start:end])),
             found=len(view.found),
             seconds=view.seconds,
             total=len(self._rows),
@@ -196,11 +196,27 @@ class ClipTable:
         """The corpus as it was at the last look."""
         return self._corpus
 
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Clip id -> its place, as the corpus is now."""
+        self._refresh()
+        return self._corpus.places
+
     def row(self, id: str) -> Row | None:
         """The row of one clip as it is now."""
         self._refresh()
         at = self._corpus.places.get(id)
-        return None if at is None else self._rows[at]
+        return None if at is None else self._whole([at])[0]
+
+    def rows(self, *, expression: str | None = None) -> Iterator[Row]:
+        """What is found, its tokens perhaps not looked up."""
+        found = self._view(expression, None).found  # first: it reads the rows anew where files have changed
+        return (self._rows[at] for at in found)
+
+    def place_of(self, id: str, *, expression: str | None = None, sort: str | None = None) -> int | None:
+        """Which clip of a list this is, from 0 on."""
+        view, at = self._view(expression, sort), self._corpus.places.get(id)
+        return view.found.index(at) if at is not None and at in view.found else None
 
     def state(self) -> list[State]:
         """Changes when a row may have changed; it costs a look at the files' dates."""
@@ -213,8 +229,21 @@ class ClipTable:
         if len(self._views) >= VIEWS:
             del self._views[next(iter(self._views))]
         self._views[expression, sort] = view
-        view.look(self._rows, self._corpus.places)
+        if "tokens" in f"{expression} {sort}" and 0 in self._counted:
+            self._look_up(range(len(self._rows)))
+        view.look(self._rows)
         return view
+
+    def _whole(self, places: Iterable[int]) -> list[Row]:
+        wanted = list(places)
+        self._look_up(wanted)
+        return [self._rows[at] for at in wanted]
+
+    def _look_up(self, places: Iterable[int]) -> None:
+        """The tokens of these rows, of those that lack them still."""
+        wanted = ((at, self._corpus.clips[at]) for at in places if not self._counted[at])
+        for at, number in self._tokens.of(wanted):
+            self._rows[at]["tokens"], self._counted[at] = number, 1
 
     def _refresh(self) -> None:
         files = [_state(path) for path in _read_by(self.ws)]
@@ -225,7 +254,7 @@ class ClipTable:
             self._corpus = self._corpus.renewed(ids)
             for id in ids:
                 if (at := self._corpus.places.get(id)) is not None:
-                    old, self._rows[at] = self._rows[at], self._row(self._corpus.clips[at])
+                    old, self._rows[at], self._counted[at] = self._rows[at], self._row(self._corpus.clips[at]), 0
                     for view in self._views.values():
                         view.changed(at, old)
         self._files, self._journals = files, journals
@@ -233,10 +262,12 @@ class ClipTable:
     def _read_all(self) -> None:
         self._ends = {name: journal(self.ws).end() for name, journal in JOURNALS.items()}
         self._corpus = Corpus.open(self.ws)
-        self._tokens, self._read = _tokens(self.ws, self._corpus)
+        self._tokens = TokenLengths(self.ws, self._corpus.places)
         self._drafts = drafts.load(self.ws)
         self._per_second = read_thresholds(self.ws).frames_per_second
-        self._rows = [self._row(clip) for clip in self._corpus.clips]
+        with _no_collector():  # it would walk through all the rows made so far, again and again
+            self._rows = [self._row(clip) for clip in self._corpus.clips]
+        self._counted = bytearray(len(self._rows))
         for view in self._views.values():
             view.forget()
 
@@ -254,14 +285,13 @@ class ClipTable:
                 ids |= set(self._corpus.decisions) | set(self._corpus.corrected)
         return ids
 
-    def _row(self, clip: Clip) -> Row:
-        corpus, marks = self._corpus, self._corpus.marks(clip)
-        seconds, letters = corpus.taken(clip).seconds, count_letters(clip.text)
-        decision, correction = corpus.decision(clip), corpus.correction(clip)
-        at = corpus.places[clip.id]
-        tokens = self._tokens[at] if self._tokens and self._read[at] == clip.text else None
-        side, draft = corpus.split(clip), None if clip.text.strip() else self._drafts.get(clip.id)
+    def _row(self, clip: Clip) -> dict[str, Any]:
+        corpus, marks, decision = self._corpus, self._corpus.marks(clip), self._corpus.decision(clip)
+        seconds, letters = decisions.stretch(clip, decision).seconds, count_letters(clip.text)
+        correction, side = corpus.correction(clip), corpus.split(clip)
+        draft = None if side or clip.text.strip() else self._drafts.get(clip.id)
         taken, end = _rounded(seconds), round(clip.start + clip.seconds, 3)
+        why_not = decisions.why_left_out(clip, decision=decision, marks=marks)
         return {
             "id": clip.id,
             "speaker": clip.speaker,
@@ -270,12 +300,12 @@ class ClipTable:
             "rate": clip.rate,
             "letters": letters,
             "seconds_per_letter": round(seconds / letters, 4) if letters else None,
-            "tokens": tokens,
+            "tokens": None,
             "frames": int(seconds * self._per_second),
-            "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
+            "worst": min((mark.severity for mark in marks), key=SEVERITIES.index) if marks else "",
             "marks": sorted({mark.check for mark in marks}) if marks else NO_MARKS,
             "decision": decision.decision if decision else "",
-            "trains": side == "train" and corpus.why_not(clip) is None,
+            "trains": side == "train" and why_not is None,
             "audio": clip.audio,
             "start": _rounded(clip.start),
             "end": taken if end == taken else end,
@@ -285,6 +315,17 @@ class ClipTable:
             "confidence": draft.confidence if draft else None,
             "text": clip.text,
         }
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _rounded(value: float) -> float:
@@ -307,30 +348,6 @@ def _state(path: Path) -> State:
     except FileNotFoundError:
         return None
     return state.st_ino, state.st_size, state.st_mtime_ns
-
-
-def _tokens(ws: Workspace, corpus: Corpus) -> tuple[array[int], list[str | None]]:
-    """By the place of each clip: the length of what the model is given, blanks included, and the text that was read.
-
-    Nothing where no clip was read. A text that is the clip's own is not held twice.
-    """
-    known, path = ws.readings / "vocabulary.json", ws.readings / "readings.jsonl"
-    if not known.exists() or not path.exists():
-        return array("I"), []
-    blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
-    lengths, texts = array("I", [0]) * len(corpus), list[str | None]([None]) * len(corpus)
-    try:
-        with path.open("rb") as lines:  # rows checked whole take four times as long, and there are many
-            for row in map(from_json, filter(bytes.strip, lines)):
-                symbols = sum(map(len, row["breaks"])) + sum(len(word["phones"]) for word in row["words"])
-                if (at := corpus.places.get(row["id"])) is not None:
-                    lengths[at] = 2 * symbols + 1 if blanks else symbols
-                    text = corpus.clips[at].text
-                    texts[at] = text if text == row["text"] else row["text"]
-    except (BadData, LookupError, TypeError):
-        deque(read_rows(path, ReadingRow), maxlen=0)  # says which line is damaged, and how
-        raise
-    return lengths, texts
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:

@@ -22,6 +22,7 @@ from olu.core.workspace_lock import AFTER_WORK
 from olu.corpus import doubts, readers
 from olu.corpus.doubts import in_doubt
 from olu.corpus.intake import apply
+from olu.corpus.intake.first_clips import FIRST, write_first
 from olu.corpus.intake.held import HeldCorpus
 from olu.corpus.intake.place import ImportPlace, Workbench, stream_of
 from olu.corpus.intake.plan import FoundSource, ImportPlan, look_around, name_source, plan_import
@@ -43,7 +44,7 @@ SHOWN = 5
 RIGHTS = ("licence", "consent", "agreed", "credits")
 WITHOUT_DRY = "the same without --dry-run"
 DRY = ("plan", "preview")  # of the summary: of a dry run alone
-FIRST, MOST_LISTED = 20, 500  # of a preview
+MOST_LISTED = 500  # of a preview
 MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
 ALONE = ("auto", "subtitles", "recordings")  # layouts that one recording can have
 STRETCHES = (0.5, 2.0)
@@ -186,11 +187,12 @@ def import_source(ws: Workspace, source: Path, *, rights: Rights | None = None, 
             readers.check_use("huggingface", options)
             named = Path(f"{huggingface.HUB}{hub_id}")
             place = ImportPlace(named=named, files=named, hub_id=hub_id)
-            return (yield from _import(bench, place, options=options, asked={**asked, "source": str(named)}))
+            named_so = {**asked, "source": str(named)}
+            return (yield from _import(bench, place, options=options, asked=named_so, hear=wish.hear))
         if archive.is_archive(source):
-            return (yield from _import_archive(bench, source, options=options, asked=asked))
+            return (yield from _import_archive(bench, source, options=options, asked=asked, hear=wish.hear))
         place = ImportPlace(named=source, files=source.parent.resolve() if options.film else source.resolve())
-        return (yield from _import(bench, place, options=options, asked=asked))
+        return (yield from _import(bench, place, options=options, asked=asked, hear=wish.hear))
 
 
 def _checked(wish: ImportOptions) -> readers.Options:
@@ -198,6 +200,8 @@ def _checked(wish: ImportOptions) -> readers.Options:
     source = wish.source
     if wish.speaker is not None and not wish.speaker.strip():
         raise CorpusError("the speaker's name is empty: write --speaker NAME, or leave it out")
+    if wish.hear is not None and not wish.dry_run:
+        raise CorpusError("--hear writes the first clips of a look: add --dry-run, or leave it out")
     readers.check(wish.layout)
     if wish.root is not None and not wish.root.is_dir():
         raise CorpusError(f"--root {wish.root} is not a folder: name the one that absolute paths may lead into")
@@ -227,7 +231,7 @@ def _check_times(shift: float | None, stretch: float | None) -> None:
 
 
 def _import_archive(
-    bench: Workbench, source: Path, *, options: readers.Options, asked: dict[str, Any]
+    bench: Workbench, source: Path, *, options: readers.Options, asked: dict[str, Any], hear: Path | None
 ) -> Job[ImportSummary]:
     if options.root is not None:
         raise CorpusError(
@@ -238,7 +242,7 @@ def _import_archive(
     try:
         lost = yield from archive.unpack(source, into=place.files)
         place = replace(place, files=archive.inner(place.files), lost=tuple(lost))
-        return (yield from _import(bench, place, options=options, asked=asked))
+        return (yield from _import(bench, place, options=options, asked=asked, hear=hear))
     except CorpusError as bad:
         raise CorpusError(place.said(str(bad))) from None
 
@@ -251,7 +255,7 @@ def _notes(ws: Workspace, found: FoundSource, plan: ImportPlan) -> tuple[str, ..
 
 
 def _import(
-    bench: Workbench, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
+    bench: Workbench, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any], hear: Path | None
 ) -> Job[ImportSummary]:
     source = locate(place, options, asked)
     stream = stream_of(place, source.layout, source.options)
@@ -263,7 +267,7 @@ def _import(
     else:
         bench.claim()
         held = HeldCorpus.of(bench.ws)
-        found = yield from probe_stream(bench, source, held, stream)
+        found = yield from probe_stream(bench, source, held, stream, keep=FIRST if hear else 0)
     named = name_source(held, found)
     plan = plan_import(held, found, named, look_around(held, found, named), speaker=asked["speaker"])
     apply.remove_unused(bench.ws, plan)
@@ -277,7 +281,7 @@ def _import(
         new, changed = tuple(plan.merge.new), plan.changed
         planned = PlannedClips(added=new, changed=changed, replaced=plan.gone, left=plan.left)
         summary = _summary(plan, source, notes=notes, kept=kept, corpus=plan.corpus())
-        return replace(summary, plan=planned, preview=_preview(plan))
+        return replace(summary, plan=planned, preview=_preview(plan, hear))
     anew = bool(plan.is_new or held.lost) or STAGE.state(bench.ws) != "fresh"  # else no later stage shall look stale
     yield from apply.apply_plan(bench, plan, asked=asked, kept=kept, anew=anew)
     corpus = Corpus.open(bench.ws)
@@ -287,8 +291,11 @@ def _import(
     return summary
 
 
-def _preview(plan: ImportPlan) -> ImportPreview:
+def _preview(plan: ImportPlan, hear: Path | None) -> ImportPreview:
     clips = [plan.merge.clips[id] for id in plan.merge.new]
+    first = clips[:FIRST]
+    if hear is not None:
+        write_first(plan.found, first, hear)
     shown = {row.audio: row.shown for row, _ in plan.found.probed}  # of what is decoded: the film
 
     def file(clip: Clip) -> str:
@@ -300,7 +307,7 @@ def _preview(plan: ImportPlan) -> ImportPreview:
         row = held.setdefault(clip.audio, {"file": file(clip), "clips": 0, "seconds": 0.0})
         row["clips"] += 1
         row["seconds"] = round(row["seconds"] + clip.seconds, 3)
-    first = (
+    rows = (
         {
             "id": clip.id,
             "file": file(clip),
@@ -309,12 +316,12 @@ def _preview(plan: ImportPlan) -> ImportPreview:
             "text": clip.text,
             "speaker": clip.speaker,
         }
-        for clip in clips[:FIRST]
+        for clip in first
     )
     problems = ({"where": one.where, "message": one.message, "kind": one.why.name.lower()} for one in plan.problems)
     sizes = (plan.merge.fresh[audio].bytes for audio in plan.copies)
     return ImportPreview(
-        first=tuple(first),
+        first=tuple(rows),
         recordings=tuple(held.values())[:MOST_LISTED],
         problems=tuple(problems)[:MOST_LISTED],
         seconds=round(sum(clip.seconds for clip in clips), 3),

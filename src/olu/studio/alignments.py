@@ -64,6 +64,7 @@ class HeldAlignments:
     ws: Workspace
     _state: Any = None
     _lines: dict[str, AlignedLine] = field(default_factory=dict)
+    _worst: list[str] | None = None  # ids, as asked for by the list of alignments; sorted once for a file
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lines(self) -> dict[str, AlignedLine]:
@@ -76,8 +77,16 @@ class HeldAlignments:
             except OSError:
                 state = None
             if state != self._state:
-                self._lines, self._state = _looked_through(path) if state else {}, state
+                self._lines, self._state, self._worst = _looked_through(path) if state else {}, state, None
             return self._lines
+
+    def worst_first(self) -> list[str]:
+        """Ids of what the aligner wrote, those that fit least first; those without a score stand last."""
+        lines = self.lines()
+        with self._lock:
+            if self._worst is None:
+                self._worst = sorted(lines, key=lambda id: _score(lines[id].score))
+            return self._worst
 
     def found(self, id: str) -> Alignment | None:
         """What the aligner wrote for a clip."""
@@ -112,6 +121,10 @@ class HeldAlignments:
         path = self.ws.readings / "readings.jsonl"
         rows = load_rows(((0, line) for line in lines_with(path, [id])), path, ReadingRow)
         return next((one for one in rows if one.id == id), None)
+
+
+def _score(score: float | None) -> float:
+    return 1.0 if score is None else score
 
 
 def _looked_through(path: Path) -> dict[str, AlignedLine]:

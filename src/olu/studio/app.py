@@ -17,6 +17,7 @@ from olu import __version__
 from olu.core.errors import OluError
 from olu.studio.assets import assets
 from olu.studio.guard import StudioGuard
+from olu.studio.late import LatePages
 from olu.studio.passphrase import door
 from olu.studio.people import NotAllowed, allowed
 from olu.studio.render import page
@@ -25,7 +26,7 @@ from olu.studio.settings import StudioSettings
 from olu.studio.state import Studio
 from olu.studio.words import LanguageOfRequest
 
-# One line each: a module of olu.studio.pages with a `router`.
+# One line each: a module of olu.studio.pages with a `router`. The first one is there before the others.
 PAGES = (
     "home",
     "imports",
@@ -50,7 +51,8 @@ NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans":
 PAUSE = 0.5  # seconds between two looks at the queue
 
 
-def create_app(settings: StudioSettings) -> FastAPI:
+def create_app(settings: StudioSettings, *, late: bool = False) -> FastAPI:
+    """`late`: the first page is there at once, and the others follow when it was sent, or when one is asked for."""
     app = FastAPI(
         title="Olu Studio",
         version=__version__,
@@ -60,17 +62,31 @@ def create_app(settings: StudioSettings) -> FastAPI:
         lifespan=_lifespan,
         telemetry=NOTHING,  # type: ignore[arg-type]
     )
-    app.state.studio = Studio(settings)
+    studio = app.state.studio = Studio(settings)
+    own = len(app.routes)
     app.include_router(assets())
     app.include_router(door())
-    for name in PAGES:
-        app.include_router(import_module(f"olu.studio.pages.{name}").router, dependencies=[Depends(allowed)])
+    _include(app, PAGES[0])
+
+    def furnish() -> None:
+        for name in PAGES[1:]:
+            _include(app, name)
+        studio.furnish()
+
+    if late:
+        app.add_middleware(LatePages, first=app.routes[own:], furnish=furnish)
+    else:
+        furnish()
     app.add_exception_handler(OluError, _refused)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _other)
-    app.add_middleware(StudioGuard, settings=settings, links=app.state.studio.links)
+    app.add_middleware(StudioGuard, settings=settings, links=studio.links)
     app.add_middleware(LanguageOfRequest)
     return app
+
+
+def _include(app: FastAPI, name: str) -> None:
+    app.include_router(import_module(f"olu.studio.pages.{name}").router, dependencies=[Depends(allowed)])
 
 
 @asynccontextmanager

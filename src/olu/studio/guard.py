@@ -20,6 +20,7 @@ from olu.web.limits import RateLimit
 READS = ("GET", "HEAD")
 HEADER = "x-olu-studio"  # a page elsewhere cannot send it without being asked first
 ENTRY = "/l/"  # a link that leaves a cookie
+LEAVE = "/leave"
 SPEAKERS = ("/r/", "/api/r/")  # the secret of a link follows
 OWNERS_ALONE = ("/openapi.json",)  # what no router of ours answers
 ENTER = "/enter"  # asks for the passphrase, where there is one
@@ -30,7 +31,8 @@ MOST_BODY = 4 * 2**20  # bytes of a request that is no upload
 NO_KEY = "this studio is opened by the address that 'olu studio' printed, with its key: open that one"
 ENTERED = """<!doctype html><html lang="{lang}" dir="{direction}"><meta charset="utf-8"><title>Olu Studio</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
-<link rel="stylesheet" href="/parts/look.css"><meta http-equiv="refresh" content="0;url={home}">
+<link rel="stylesheet" href="/parts/look.css"><link rel="stylesheet" href="/parts/fonts.css">
+<meta http-equiv="refresh" content="0;url={home}">
 <main><h1>Olu Studio</h1><p class="lead">{hello}</p>
 <p><a class="button main" href="{home}">{go_on}</a></p></main></html>"""
 CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
@@ -85,6 +87,8 @@ class StudioGuard:
         given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("key", "")
         if given:
             return self._enter(scope, given)
+        if path == LEAVE:
+            return self._leave()
         if path.startswith(ENTRY):
             return self._enter_by_link(scope, path.removeprefix(ENTRY))
         if not path.startswith(OPEN):
@@ -127,17 +131,25 @@ class StudioGuard:
             return _refuse(scope, 401, "this key is not the one that 'olu studio' printed")
         query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
         rest = urlencode([(name, value) for name, value in query if name != "key"])
-        return let_in(self._settings, RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303))
+        answer = let_in(self._settings, RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303))
+        if self.link_cookie in Headers(scope=scope).get("cookie", ""):
+            answer.delete_cookie(self.link_cookie, path="/")
+        return answer
 
     def _who(self, scope: Scope, headers: Headers) -> Person | Response:
-        """Who asks: by the link in a recorder's address, by the key's cookie, or by the cookie that a link left."""
+        """Who asks: by the link in a recorder's address, by the cookie that a link left, or by the key's.
+
+        A link comes before the key: who opens one in the owner's browser works under the link's name.
+        """
         path = scope["path"]
         if start := next((one for one in SPEAKERS if path.startswith(one)), ""):
             return self._by_link(scope, path.removeprefix(start).partition("/")[0])
         held = dict(part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";"))
-        if hmac.compare_digest(held.get(self.cookie, "").encode("utf-8", "replace"), self._token.encode()):
+        has_key = hmac.compare_digest(held.get(self.cookie, "").encode("utf-8", "replace"), self._token.encode())
+        secret = held.get(self.link_cookie, "")
+        if has_key and (not secret or self._links.person(secret) is None):
             return OWNER
-        if not (secret := held.get(self.link_cookie, "")):
+        if not secret:
             return _refuse(scope, 401, NO_KEY)
         person = self._by_link(scope, secret)
         if isinstance(person, Person) and person.role != "owner" and path in OWNERS_ALONE:
@@ -169,6 +181,12 @@ class StudioGuard:
         answer.set_cookie(
             self.link_cookie, secret, httponly=True, samesite="strict", secure=self._settings.secure, path="/"
         )
+        return answer
+
+    def _leave(self) -> Response:
+        """Out of a link; whoever has the key in this browser too is the owner again."""
+        answer = RedirectResponse("/", 303)
+        answer.delete_cookie(self.link_cookie, path="/")
         return answer
 
     def _from_here(self, headers: Headers, host: str) -> bool:

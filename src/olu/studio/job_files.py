@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -39,6 +39,8 @@ TAIL = 64 * 1024  # bytes of the events that are looked at for how far a job is
 LONGEST_LINE = 4 * 1024 * 1024  # a last line may hold a whole summary
 INTERRUPTED = 130
 NO_ROOM = 64 * 1024  # bytes: with less the disk is full
+BEGINNING = timedelta(seconds=60)  # in which a job that was claimed has its process, on the busiest machine
+FIRST_CLIPS = "first"  # folder of the sounds of a look before an import
 FILES = {"events": "events.jsonl", "log": "log.txt", "summary": "summary.json"}
 OWN = frozenset((*FILES.values(), "ask.json", "started.json", "exit.json", "lock", "stop"))
 KEPT = "what it had finished is kept"
@@ -118,6 +120,7 @@ def begin(job: Job, *, device: int | None = None) -> subprocess.Popen[bytes] | N
         return None
     command = [sys.executable, "-m", "olu", job.argv[0], "--json"]
     command += [f"--events={job.path('events')}"] if _object(job.folder / "ask.json").get("events") else []
+    command += [f"--hear={job.folder / FIRST_CLIPS}"] if job.verb == "import" and job.options.get("dry_run") else []
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     environment |= {} if device is None else {"CUDA_VISIBLE_DEVICES": str(device)}
     with contextlib.ExitStack() as held:
@@ -186,8 +189,9 @@ def read(folder: Path, *, ws: str) -> Job:
     """A job as its files tell it."""
     ask = _object(folder / "ask.json")
     started = _object(folder / "started.json")
+    alive = bool(started) and (is_alive(folder) or _begins(started))  # first: what a job tells, it tells before its end
     events = _last_events(folder / FILES["events"]) if started else []
-    state, code, said = _outcome(folder, started, events)
+    state, code, said = _outcome(folder, started, events, alive=alive)
     over = state in ENDED
     return Job(
         number=int(folder.name),
@@ -210,13 +214,24 @@ def read(folder: Path, *, ws: str) -> Job:
     )
 
 
-def _outcome(folder: Path, started: Mapping[str, Any], events: list[dict[str, Any]]) -> tuple[State, int | None, str]:
+def _begins(started: Mapping[str, Any]) -> bool:
+    """Whether a job was claimed a moment ago, and its process is not there yet."""
+    try:
+        since = datetime.now(UTC) - datetime.fromisoformat(str(started["at"]))
+    except (KeyError, ValueError, TypeError):
+        return False
+    return not started.get("pid") and since < BEGINNING
+
+
+def _outcome(
+    folder: Path, started: Mapping[str, Any], events: list[dict[str, Any]], *, alive: bool
+) -> tuple[State, int | None, str]:
     """State, exit code, and a sentence on the end."""
     left = _object(folder / "exit.json")
     if not started:
         return ("stopped", INTERRUPTED, "taken back before it began") if left else ("waiting", None, "")
     stop = (folder / "stop").exists()
-    if not left and is_alive(folder):
+    if not left and alive:
         return ("stopping" if stop else "running"), None, ""
     end = next((row for row in reversed(events) if row.get("event") == "end"), None)
     if end is not None:

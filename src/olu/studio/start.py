@@ -211,7 +211,7 @@ def _serve(
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a script's '&': jobs would inherit it, and not stop
         signal.signal(signal.SIGINT, lambda *_: None)
     config = uvicorn.Config(
-        create_app(settings),
+        create_app(settings, late=True),
         log_level="warning",
         access_log=False,
         server_header=False,

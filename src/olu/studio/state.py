@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from olu.studio.alignments import AlignmentShelf
 from olu.studio.follow import Pulse
 from olu.studio.jobs import Jobs
 from olu.studio.people import Links, current_person
-from olu.studio.readers import Readers
-from olu.studio.records import RunShelf
 from olu.studio.review import Leases
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
-from olu.studio.sound import SoundCache
 from olu.studio.status import Statuses
-from olu.studio.tables import Tables
-from olu.studio.takes import Takes
 from olu.studio.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -34,16 +28,26 @@ class Studio:
         self.links = Links(self.roots)
         self.statuses = Statuses()
         self.uploads = Uploads(settings)
-        self.takes = Takes(settings)
         self.owner = _login()
+        self.leases = Leases()
+        self.pulse = Pulse()
+        self._speech: SpeechDesk | None = None
+
+    def furnish(self) -> None:
+        """What only the pages behind the first one need: the stages and numpy come with it."""
+        from olu.studio.alignments import AlignmentShelf
+        from olu.studio.readers import Readers
+        from olu.studio.records import RunShelf
+        from olu.studio.sound import SoundCache
+        from olu.studio.tables import Tables
+        from olu.studio.takes import Takes
+
+        self.takes = Takes(self.settings)
         self.tables = Tables()
         self.alignments = AlignmentShelf()
-        self.leases = Leases()
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
         self.runs = RunShelf()
-        self.pulse = Pulse()
-        self._speech: SpeechDesk | None = None
 
     @property
     def speech(self) -> SpeechDesk:

@@ -145,13 +145,12 @@ class HeldTable:
         """Which clip of a list this is, from 0 on."""
         expression, order = query.expression, query.order
         with self._lock:
-            rows = self.table.page(expression=expression, sort=order).rows
-            return next((at for at, row in enumerate(rows) if row["id"] == id), None)
+            return self.table.place_of(id, expression=expression, sort=order)
 
-    def all_ids(self) -> list[str]:
-        """Of every clip, as imported."""
+    def places(self) -> Mapping[str, int]:
+        """Where each clip stands in the corpus, by id, in that order."""
         with self._lock:
-            return self.table.ids()
+            return self.table.places
 
     def clip(self, id: str) -> tuple[Corpus, Clip]:
         with self._lock:
@@ -162,12 +161,9 @@ class HeldTable:
     def lengths(self) -> tuple[list[tuple[float, float | None]], dict[str, dict[str, int]]]:
         """Seconds and letters per second of every clip, and how many there are of each kind."""
         with self._lock:
-            rows = self.table.page().rows
+            rows = [(row["seconds"], row["letters"]) for row in self.table.rows()]
             facets = self.table.facets()
-        return [
-            (row["seconds"], row["letters"] / row["seconds"] if row["letters"] and row["seconds"] else None)
-            for row in rows
-        ], facets
+        return [(seconds, letters / seconds if letters and seconds else None) for seconds, letters in rows], facets
 
     def example(self) -> str:
         """The text of a clip, one with a digit where there is one."""

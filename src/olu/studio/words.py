@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,7 +22,8 @@ from olu.core.errors import ConfigError
 from olu.core.parse import from_toml
 
 COOKIE = "olu-words"  # parts/words.js writes it
-LITERAL = re.compile(r"""(?<![\w.$])t\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
+SENTENCE = r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')"""
+LITERAL = re.compile(rf"(?<![\w.$])t\(\s*{SENTENCE}(?:,\s*{SENTENCE})?")
 VALUE = re.compile(r"\{(\w+)\}")
 
 
@@ -31,12 +33,14 @@ class InterfaceLanguage:
     name: str  # as its speakers write it
     direction: str = "ltr"
     checked: bool = False  # whether a speaker has read the words
+    one: Sequence[int] = (1,)  # numbers that take the first of two sentences, "1 clip" beside "2 clips"
     words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def script(self) -> str:
         """What parts/t.js reads. A plain script, so that the words are there before any module asks for them."""
-        return f"globalThis.oluWords = {json.dumps(self.words, ensure_ascii=False)};\n"
+        words = f"globalThis.oluWords = {json.dumps(self.words, ensure_ascii=False)};\n"
+        return f"{words}globalThis.oluOne = {json.dumps(list(self.one))};\n"
 
 
 ENGLISH = InterfaceLanguage("en", "English", checked=True)
@@ -44,7 +48,7 @@ _now: ContextVar[InterfaceLanguage] = ContextVar("interface_language", default=E
 
 
 def read_language(code: str, text: str) -> InterfaceLanguage:
-    """One file: `name`, `direction`, `checked`, and the table `words`."""
+    """One file: `name`, `direction`, `checked`, `one`, and the table `words`."""
     held = from_toml(text)
     words = held.pop("words")
     for english, said in words.items():
@@ -66,10 +70,22 @@ def interface() -> InterfaceLanguage:
     return _now.get()
 
 
-def t(text: str, **values: object) -> str:
-    """A sentence of the interface, by its English words; `{name}` in it takes a value."""
-    said = interface().words.get(text, text)
+def t(text: str, several: str = "", **values: Any) -> str:
+    """A sentence of the interface, by its English words; `{name}` in it takes a value.
+
+    With `several`, the number `n` says which of the two it is, and is shown with its thousands.
+    """
+    now = interface()
+    if several:
+        text = text if values["n"] in _one(now, several) else several
+        values["n"] = f"{values['n']:,}"
+    said = now.words.get(text, text)
     return said.format(**values) if values else said
+
+
+def _one(now: InterfaceLanguage, several: str) -> Sequence[int]:
+    """Which numbers take the first sentence: by the rule of the language in which it will be said."""
+    return now.one if several in now.words else ENGLISH.one
 
 
 def chosen(cookie: str, accepted: str) -> InterfaceLanguage:
@@ -110,4 +126,5 @@ class LanguageOfRequest:
 
 def literals(source: str) -> list[str]:
     """The sentences that a template or a script asks for by `t("...")`."""
-    return [re.sub(r"\\(.)", r"\1", one[1] or one[2] or "") for one in LITERAL.finditer(source)]
+    found = (said for one in LITERAL.finditer(source) for said in (one[1] or one[2] or "", one[3] or one[4]))
+    return [re.sub(r"\\(.)", r"\1", said) for said in found if said is not None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class FoundSource:
     ours: bool = False  # its recordings lie in a folder of our own, and are moved out of it
     streamed: bool = False  # its recordings lie in the workspace already
     written: Sequence[str] = ()  # of these, what was written now
+    first: Mapping[str, bytes] = field(default_factory=dict)  # of a stream that is only looked at: the first sounds
 
 
 @dataclass(frozen=True, slots=True)

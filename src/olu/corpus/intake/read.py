@@ -103,8 +103,13 @@ def probe_source(found: FoundSource) -> Job[FoundSource]:
     return replace(found, probed=probed)
 
 
-def probe_stream(bench: Workbench, source: LocatedSource, held: HeldCorpus, stream: Iterator[Any]) -> Job[FoundSource]:
-    """As `probe_source`, for sound that comes as bytes and is written into the workspace."""
+def probe_stream(
+    bench: Workbench, source: LocatedSource, held: HeldCorpus, stream: Iterator[Any], *, keep: int = 0
+) -> Job[FoundSource]:
+    """As `probe_source`, for sound that comes as bytes and is written into the workspace.
+
+    In a dry run the first sounds are kept, as many as `keep` says.
+    """
     ws, place = bench.ws, source.place
     own = source.options.root or place.files
     origin = place.named.resolve() if place.unpacked else own
@@ -121,8 +126,10 @@ def probe_stream(bench: Workbench, source: LocatedSource, held: HeldCorpus, stre
         known={audio.removeprefix(mine): row["sha256"] for audio, row in held.files.items() if audio.startswith(mine)},
         lies_elsewhere=lambda id: id in clips and is_there(places, clips[id].audio),
         begin=None if bench.dry else begin,
+        keep=keep,
     )
     yield from intake.run(stream, total=total_of(place, source.options))
     problems = [*map(tidy, place.lost), *intake.problems]
     languages = list(intake.languages)
-    return replace(found, probed=intake.probed, problems=problems, languages=languages, written=intake.written)
+    looked = replace(found, probed=intake.probed, problems=problems, languages=languages)
+    return replace(looked, written=intake.written, first=intake.kept)

@@ -30,12 +30,14 @@ FORMATS = {"WAV": ".wav", "WAVEX": ".wav", "FLAC": ".flac", "OGG": ".ogg", "MPEG
 
 @dataclass(slots=True, kw_only=True)
 class Intake:
-    """Looks at examples and writes their sound into `home`; holds names and texts, never sound."""
+    """Looks at examples and writes their sound into `home`; holds names and texts, and of sound what `keep` says."""
 
     home: Path
     known: Mapping[str, str]  # path in the source -> hash of what an earlier import wrote there
     lies_elsewhere: Callable[[str], bool]  # whether the sound of the clip of this id lies in another source
     begin: Callable[[], None] | None  # called before the first file is written; None: nothing is written
+    keep: int = 0  # of what is not written, how many sounds are kept to be heard
+    kept: dict[str, bytes] = field(default_factory=dict)
     probed: list[tuple[Row, RecordingFacts]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     languages: Counter[str] = field(default_factory=Counter)  # what the examples say of their language
@@ -100,6 +102,8 @@ class Intake:
 
     def _write(self, audio: str, sound: bytes) -> None:
         if self.begin is None:
+            if len(self.kept) < self.keep:
+                self.kept[audio] = sound
             return
         if not self.written:
             self.begin()

@@ -77,6 +77,9 @@ class ImportOptions:
     agreed: str = agreed_option()
     credits: str = credits_option()
     dry_run: bool = flag("Say what would come in, and write nothing.")
+    hear: Path | None = option(
+        "With --dry-run: write the sound of the first clips into this folder.", metavar="DIR", role="output"
+    )
 
 
 @options

@@ -80,16 +80,11 @@ def _ordered(studio: Studio, place: StudioWorkspace, order: Order) -> list[str]:
     if not has_clips(place):
         return []
     lines, hand = studio.alignments.of(place).lines(), hand_bounds.in_force(place)
-    known = [id for id in studio.tables.of(place).all_ids() if id in lines or id in hand]
-    if order == "hand":
-        return [id for id in known if id in hand]
-    if order == "corpus":
-        return known
-    return sorted(known, key=lambda id: _score(lines[id].score if id in lines else None))
-
-
-def _score(score: float | None) -> float:
-    return 1.0 if score is None else score
+    there = studio.tables.of(place).places()
+    if order == "worst":
+        alone = sorted((id for id in hand if id in there and id not in lines), key=there.__getitem__)
+        return [*(id for id in studio.alignments.of(place).worst_first() if id in there), *alone]
+    return [id for id in there if id in hand or (order == "corpus" and id in lines)]
 
 
 def _rows(studio: Studio, place: StudioWorkspace, ids: list[str]) -> list[dict[str, Any]]:

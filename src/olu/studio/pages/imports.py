@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect
 
 from olu.core.errors import ConfigError
+from olu.corpus.intake.first_clips import FIRST, NAME
 from olu.studio.forms import form
-from olu.studio.job_files import Job
+from olu.studio.job_files import FIRST_CLIPS, Job
 from olu.studio.parity import same_as
 from olu.studio.remedies import parts
 from olu.studio.render import page
 from olu.studio.roots import NotHere, StudioWorkspace
-from olu.studio.source_sound import source_sound
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.uploads import WrongOffset
 from olu.studio.verbs import known_verb
@@ -77,6 +76,7 @@ def look(request: Request, studio: CurrentStudio, ws: str, number: int) -> HTMLR
         job=job,
         result=result,
         preview=(result or {}).get("preview") or {},
+        heard={at for at in range(FIRST) if (job.folder / FIRST_CLIPS / NAME.format(at)).is_file()},
         problems=_by_kind(result or {}),
         notes=[parts(held, str(note)) for note in (result or {}).get("notes", [])],
         doubts=[parts(held, str(note)) for note in (result or {}).get("doubts", [])],
@@ -112,19 +112,12 @@ def _by_kind(result: dict[str, Any]) -> list[tuple[str, int, list[dict[str, str]
 
 
 @router.get("/api/w/{ws}/import/{number}/{clip}/sound")
-async def sound(studio: CurrentStudio, ws: str, number: int, clip: int) -> Response:
-    """One of the first clips of a look, decoded from its source and packed anew."""
-    job = _import_job(studio, ws, number)
-    result = job.result()
-    first = ((result or {}).get("preview") or {}).get("first", []) if isinstance(result, dict) else []
-    if not 0 <= clip < len(first):
-        raise NotHere("there is no such clip in this look")
-    source = str(job.options.get("source", ""))
-    if source.startswith("hf:"):
-        raise NotHere("a clip of the hub can be heard once it is taken in")
-    place = studio.roots.inside(source)
-    data = await asyncio.to_thread(source_sound, place, first[clip])
-    return Response(data, media_type="audio/mpeg", headers={"Cache-Control": "private, max-age=600"})
+def sound(studio: CurrentStudio, ws: str, number: int, clip: int) -> Response:
+    """One of the first clips of a look, as the look wrote it."""
+    path = _import_job(studio, ws, number).folder / FIRST_CLIPS / NAME.format(clip)
+    if not path.is_file():
+        raise NotHere("there is no sound of such a clip in this look")
+    return Response(path.read_bytes(), media_type="audio/flac", headers={"Cache-Control": "private, max-age=600"})
 
 
 # ---------------------------------------------------------------- uploads

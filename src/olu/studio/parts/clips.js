@@ -199,8 +199,8 @@ async function takeBack() {
 }
 
 async function decideAll(decision, count) {
-  const number = { n: Number(count).toLocaleString("en") };
-  document.getElementById("all-title").textContent = decision === "drop" ? t("Drop all {n} clips?", number) : t("Keep all {n} clips?", number);
+  const number = { n: Number(count) };
+  document.getElementById("all-title").textContent = decision === "drop" ? t("Drop {n} clip?", "Drop all {n} clips?", number) : t("Keep {n} clip?", "Keep all {n} clips?", number);
   const field = dialog.querySelector("[name=reason]");
   field.value = "";
   dialog.returnValue = "";

@@ -43,7 +43,7 @@ people?.addEventListener("submit", async (event) => {
     answer.links.forEach((made, at) => showLink(place.children[at], made));
     place.focus();
     people.elements.names.value = "";
-    tell(t("{n} links made. They are shown this once.", { n: answer.links.length }));
+    tell(t("{n} link made. It is shown this once.", "{n} links made. They are shown this once.", { n: answer.links.length }));
   } catch { /* told */ } finally {
     event.submitter.disabled = false;
   }

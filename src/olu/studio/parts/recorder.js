@@ -4,7 +4,7 @@ import { Outbox, keep, kept } from "./outbox.js";
 import { t } from "./t.js";
 
 const KEPT = "olu-recorder-1"; // as in recorder-worker.js
-const PARTS = ["recorder.css", "recorder.js", "microphone.js", "microphone-worklet.js", "outbox.js", "t.js", "words.js", "icon.svg"];
+const PARTS = ["recorder.css", "fonts.css", "recorder.js", "microphone.js", "microphone-worklet.js", "outbox.js", "t.js", "words.js", "icon.svg"];
 const WORDS = document.querySelector("script[src^='/parts/words/']")?.getAttribute("src");
 const ROOM_SECONDS = 2;
 const NOISY_ROOM = -50, GREEN = [-24, -6]; // dB of full scale: of the room, and of the peaks of speech
@@ -72,7 +72,7 @@ async function begin() {
   for (const one of (await kept(`${link} skipped`)) ?? []) skipped.add(one);
   for (const one of await outbox.waiting()) waiting.set(one.prompt, one.take);
   at("prompt").lang = state.language;
-  net();
+  await net(); // before anything can be pressed: its line may move what stands below
   outbox.flush();
   keepPage();
   if (!window.isSecureContext || !navigator.mediaDevices) return show("insecure");
@@ -281,13 +281,13 @@ function list() {
 async function finish() {
   await outbox.flush();
   const left = (await outbox.waiting()).length;
-  if (left) return tell(t("{n} takes still wait on this device. Open this page with a network, then press again. They are not lost.", { n: left }));
+  if (left) return tell(t("{n} take still waits on this device. Open this page with a network, then press again. It is not lost.", "{n} takes still wait on this device. Open this page with a network, then press again. They are not lost.", { n: left }));
   try {
     const found = await fetch(`/api/r/${link}/done`, { method: "POST", headers: { "Content-Type": "application/json", "X-Olu-Studio": "1" }, body: "{}" });
     const told = await found.json();
     if (!found.ok) return tell(told.error);
     tell("");
-    at("over-said").textContent = t("{n} sentences are handed over. You may close this page, and come back with the same link.", { n: told.clips });
+    at("over-said").textContent = t("{n} sentence is handed over. You may close this page, and come back with the same link.", "{n} sentences are handed over. You may close this page, and come back with the same link.", { n: told.clips });
     show("over");
     at("over-h").focus();
   } catch {
@@ -297,7 +297,7 @@ async function finish() {
 
 async function net() {
   const left = (await outbox.waiting()).length;
-  at("net").textContent = left ? t("{n} wait on this device", { n: left }) : t("all saved");
+  at("net").textContent = left ? t("{n} waits on this device", "{n} wait on this device", { n: left }) : t("all saved");
 }
 
 outbox.addEventListener("waiting", net);
