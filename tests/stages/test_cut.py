@@ -100,7 +100,7 @@ def flat_plan(
     unspoken: tuple[tuple[int, int], ...] = (),
     *,
     share: float = 0.5,
-    longest: float = 8.0,
+    longest: float = 9.0,
 ):
     """How a long recording of these words is cut: each of two seconds, with its score."""
     words = [one._replace(score=score) for one, score in zip(spans(LONG, pauses, length=2.0), scores, strict=True)]
@@ -120,6 +120,13 @@ def test_a_clip_of_a_long_recording_begins_and_ends_at_a_sure_pause_between_sure
     assert plain.left_out == ()
     doubted = flat_plan([-0.2] * 4 + [-1.8] + [-0.2] * 3, [0.1, 0.1, 0.5, 0.5, 0.5, 0.5, 0.1, 0.0])
     assert not any(clip.text.startswith("moto") or clip.text.endswith("moto") for clip in doubted.clips)
+
+
+def test_what_would_stay_too_long_is_cut_at_shorter_pauses_too():
+    pauses = [0.02, 0.12, 0.02, 0.5, 0.02, 0.12, 0.02, 0.0]
+    assert len(flat_plan([-0.2] * 8, pauses).clips) == 2, "a pause of 0.12 s is not needed"
+    short = flat_plan([-0.2] * 8, pauses, longest=6.0)
+    assert [clip.text for clip in short.clips] == ["watu sana", "leo kama", "moto sasa", "nyumba kitabu"]
 
 
 def test_words_beside_one_that_nobody_says_are_left_out_up_to_the_next_sure_pause():

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from olu.align.cut import CutLengths, CutPoint
+from olu.align.cut import CutPoint
 from olu.core.types import Alignment, Span
 from olu.core.words import many
 
@@ -56,10 +56,10 @@ def spoken_runs(alignment: Alignment) -> list[SpokenRun]:
 
 
 def narrowed(
-    run: SpokenRun, spans: Sequence[Span], found: Mapping[int, CutPoint], bad: frozenset[int], cutting: CutLengths
+    run: SpokenRun, spans: Sequence[Span], found: Mapping[int, CutPoint], bad: frozenset[int], pause: float
 ) -> SpokenRun | None:
     """The run without doubtful words at its ends: beside a hole must be a pause, and a sure place in the text."""
-    first, last, pause = run.first, run.last, 2 * cutting.least_margin
+    first, last = run.first, run.last
     start, end = run.start, run.end
     while first < last and (
         first in bad or (first > 0 and first not in found) or (start > 0 and spans[first].start - start < pause)

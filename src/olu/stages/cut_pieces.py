@@ -106,8 +106,7 @@ class LongPieces:
 
     @staticmethod
     def of(text: str, alignment: Alignment, frontend: Frontend, cutting: CutLengths, bounds: HeardBounds) -> LongPieces:
-        surely = replace(cutting, least_margin=SURE_PAUSE / 2, outside=cutting.margin)
-        found = LongPieces(text, alignment, frontend, surely, bounds)
+        found = LongPieces(text, alignment, frontend, replace(cutting, outside=cutting.margin), bounds)
         found.left.extend((end - start, f"{clock(start)}: not in the text") for start, end in alignment.unwritten)
         spans = alignment.words
         points = places(text, labels(spans))
@@ -120,11 +119,11 @@ class LongPieces:
     def _take(self, run: SpokenRun, points: Mapping[int, CutPoint], unsure: frozenset[int], *, why: str) -> None:
         """The pieces of a run; of one whose words are not all heard what lies on both sides of these."""
         spans = self.alignment.words
-        inner = narrowed(run, spans, points, unsure, self.cutting)
+        inner = narrowed(run, spans, points, unsure, SURE_PAUSE)
         self.left.extend((seconds, f"{clock(at)}: {why}") for at, seconds in trimmed(run, inner, spans))
         if inner is None:
             return
-        for piece in self._of_run(inner, points, unsure):
+        for piece in self._short(inner, points, unsure):
             lacking = self._unheard(piece)
             if len(lacking) > self.bounds.share * (piece.last - piece.first):
                 for part in self._around(piece, inner, lacking):
@@ -135,7 +134,19 @@ class LongPieces:
             else:
                 self.kept.append(piece)
 
-    def _of_run(self, run: SpokenRun, points: Mapping[int, CutPoint], unsure: frozenset[int]) -> Iterator[CutPiece]:
+    def _short(self, run: SpokenRun, points: Mapping[int, CutPoint], unsure: frozenset[int]) -> Iterator[CutPiece]:
+        """The pieces of a run; what is too long is cut at shorter pauses too: the words on both sides are known."""
+        surely = replace(self.cutting, least_margin=SURE_PAUSE / 2)
+        heard = unheard(self.alignment.words, low=self.bounds.low) | beside_holes(self.alignment)
+        for piece in self._of_run(run, points, unsure, surely):
+            if piece.seconds > self.cutting.longest:
+                yield from self._of_run(self._within(piece, run), points, heard, self.cutting)
+            else:
+                yield piece
+
+    def _of_run(
+        self, run: SpokenRun, points: Mapping[int, CutPoint], unsure: frozenset[int], cutting: CutLengths
+    ) -> Iterator[CutPiece]:
         """The pieces of one run, as if it were all of the recording."""
         spans = self.alignment.words
         begin = points[run.first].offset if run.first in points else 0
@@ -151,7 +162,7 @@ class LongPieces:
         }
         bad = frozenset(at - run.first for at in unsure if run.first <= at < run.last)
         text = self.text[begin:end]
-        for piece in _pieces(text, own, inside, run.end - run.start, self.frontend, self.cutting, bad):
+        for piece in _pieces(text, own, inside, run.end - run.start, self.frontend, cutting, bad):
             if _read(self.frontend, piece.text) == labels(own[piece.first : piece.last]):
                 yield replace(
                     piece,
@@ -172,12 +183,17 @@ class LongPieces:
         first, last = gone[0], gone[-1] + 1
         start, end = spans[first].start, spans[last - 1].end
         self.left.append((end - start, f"{clock(start)}: not heard where they should be: {named(spans, gone)}"))
-        before = spans[piece.first - 1].end if piece.first > run.first else run.start
-        behind = spans[piece.last].start if piece.last < run.last else run.end
+        whole = self._within(piece, run)
         if first > piece.first:
-            yield SpokenRun(piece.first, first, before, start)
+            yield replace(whole, last=first, end=start)
         if last < piece.last:
-            yield SpokenRun(last, piece.last, end, behind)
+            yield replace(whole, first=last, start=end)
+
+    def _within(self, piece: CutPiece, run: SpokenRun) -> SpokenRun:
+        """A piece with all of the pauses around it."""
+        spans = self.alignment.words
+        start = spans[piece.first - 1].end if piece.first > run.first else run.start
+        return SpokenRun(piece.first, piece.last, start, spans[piece.last].start if piece.last < run.last else run.end)
 
     def _is_doubtful(self, piece: CutPiece) -> bool:
         """Whether the words of a piece are, in the mean, not surely those that are said in it."""
