@@ -18,11 +18,12 @@ from olu.core.told import Caution, Remedy, Told
 from olu.core.types import Alignment, Clip, Frontend, Split
 from olu.core.words import length, many
 from olu.core.workspace_lock import writing
-from olu.corpus import hand_bounds, speakers
+from olu.corpus import cuts, hand_bounds, speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.intake.probe import clip_id
 from olu.corpus.manifest import Corpus
+from olu.corpus.split import choose_sides
 from olu.stages import import_
 from olu.stages.audit import read_thresholds
 from olu.stages.cut_pieces import HeardBounds, LongPieces, heard_bounds, whole_pieces
@@ -232,25 +233,18 @@ def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
     )
 
 
-def cuts_path(ws: Workspace) -> Path:
-    return ws.corpus / "cuts.jsonl"
-
-
-def _cuts(ws: Workspace) -> dict[str, list[str]]:
-    """The clips that were cut, each with the ids of its pieces."""
-    return {row["id"]: row["clips"] for row in read_jsonl(cuts_path(ws), shape={"id": str, "clips": list[str]})}
-
-
 def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     """Write the new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
     clips, sides = _with_pieces(corpus, plans)
+    made = cuts.load(ws) | {plan.clip.id: plan.new_ids for plan in plans}
+    if any(one.method == "flat" for plan in plans for one in plan.alignments):
+        sides = choose_sides(ws, clips, cut=made)  # nothing has learnt from an hour yet: its pieces part like any clips
     speakers.keep_names(ws, clips, {id: plan.clip.speaker for plan in plans for id in plan.new_ids})
     _save(ws, corpus, clips, sides)
     _keep_hand(ws, plans)
     aligned = hand_bounds.found_alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
     write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
-    cuts = _cuts(ws) | {plan.clip.id: plan.new_ids for plan in plans}
-    write_jsonl(cuts_path(ws), ({"id": id, "clips": ids} for id, ids in cuts.items()))
+    cuts.save(ws, made)
     reasons = {plan.clip.id: f"into {len(plan.clips)} clips" for plan in plans}
     record(ws, (Decision(id=id, decision="drop", by="cut", reason=why) for id, why in reasons.items()))
 
@@ -302,14 +296,14 @@ def undo_cut(ws: Workspace) -> tuple[int, int]:
     """Take the pieces away again and the long clips back; returns how many long ones and how many pieces."""
     with writing(ws):
         corpus = Corpus.open(ws)
-        pieces = {id for ids in _cuts(ws).values() for id in ids}
+        pieces = {id for ids in cuts.load(ws).values() for id in ids}
         clips = [corpus.as_imported(clip) for clip in corpus if clip.id not in pieces]
         gone = len(corpus) - len(clips)
         if gone:
             _save(ws, corpus, clips, {clip.id: corpus.sides.get(clip.id, "train") for clip in clips})
         back = take_back(ws, by="cut")
         if pieces:
-            write_jsonl(cuts_path(ws), [])
+            cuts.save(ws, {})
         return len(back), gone
 
 
