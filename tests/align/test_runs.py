@@ -56,6 +56,7 @@ def test_what_is_left_out_at_the_ends_of_a_run_is_told_with_its_seconds():
 
 def test_words_beside_holes_ones():
     assert beside_holes(alignment(unspoken=((1, 3), (5, 6)))) == {0, 3, 4, 6}
+    assert beside_holes(alignment(otherwise=((2, 3),))) == {1, 3}
     assert beside_holes(alignment()) == frozenset()
 
 

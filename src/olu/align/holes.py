@@ -14,7 +14,7 @@ from olu.align.spans import Edges, lay, phone_spans, word_spans
 from olu.align.state import Words
 from olu.core.types import Alignment
 
-LEAST_UNWRITTEN = 0.6  # seconds of sound between two words: less is a breath, a click, a word's own end
+LEAST_UNWRITTEN = 0.4  # seconds of sound between two words: less is a breath, a click, a word's own end
 LEAST_QUIET = 0.5  # seconds between two sounds that make them two: a few breaths in a long pause are not speech
 LOWEST = -20.0  # the score of what is not said
 SHORTEST_SECONDS = 0.001  # what such a sound has of the time

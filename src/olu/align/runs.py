@@ -12,6 +12,7 @@ from olu.core.words import many
 
 TOUCH_SECONDS = 0.01
 LEAST_BREAK = 1.6  # seconds of what is not written that end a run: less is a breath or a slip within it
+LEAST_TOLD = 0.6  # a shorter one is a drawled word or a stammer
 MOST_WORDS = 6  # of a text that are named
 
 
@@ -83,8 +84,8 @@ def trimmed(run: SpokenRun, inner: SpokenRun | None, spans: Sequence[Span]) -> l
 
 
 def beside_holes(alignment: Alignment) -> frozenset[int]:
-    """Words next to one that nobody says, or to a slip within a run: where one of the two ends is least sure."""
-    found = {at for first, last in alignment.unspoken for at in (first - 1, last)}
+    """Words next to one that nobody says or that is said otherwise, or to a slip in a run: their ends are unsure."""
+    found = {at for first, last in (*alignment.unspoken, *alignment.otherwise) for at in (first - 1, last)}
     starts = [word.start for word in alignment.words]
     for start, end in alignment.unwritten:
         if end - start < LEAST_BREAK:
@@ -98,6 +99,8 @@ def unwritten_named(alignment: Alignment) -> list[str]:
     words = [word for at, word in enumerate(alignment.words) if not _is_unspoken(alignment, at)]
     found = []
     for start, end in alignment.unwritten:
+        if end - start < LEAST_TOLD:
+            continue
         before = next((word.label for word in reversed(words) if word.end <= start + TOUCH_SECONDS), "")
         after = next((word.label for word in words if word.start >= end - TOUCH_SECONDS), "")
         ends = f"after {before!r}" if before else f"before {after!r}"
