@@ -151,6 +151,18 @@ def test_words_with_as_much_sound_as_they_need_are_said_otherwise(seconds, told)
     assert len(found.unwritten) == (seconds == 5.0)
 
 
+def test_breaths_in_a_long_pause_are_not_speech():
+    """Four breaths of 0.3 s between two words are a pause; one sound of 0.7 s is not written."""
+    breaths, sound = (np.tile(np.repeat([False, True], part), 4) for part in ((70, 30), (30, 70)))
+    for inside, told in ((breaths, ()), (sound, ((0.7, 4.4),))):
+        owner = np.array([*np.repeat(range(4), 10), *[-1] * len(inside), *np.repeat(range(4, 8), 10)], np.int32)
+        zeros = np.zeros(len(owner), np.float32)
+        path = LongPath(owner, zeros, zeros, np.array([*[True] * 40, *inside, *[True] * 40]))
+        words = tuple((word, tuple(word)) for word in ("kama", "sasa"))
+        found = long_alignment("made", path, words, seconds=len(owner) / 100)
+        assert found.unwritten == told
+
+
 def test_a_recording_within_a_longer_text_is_found():
     made = radio(3, sentences=16)
     before = radio(4, sentences=6)

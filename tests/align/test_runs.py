@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from olu.align import runs
-from olu.align.cut import CutLengths, CutPoint
+from olu.align.cut import CutPoint
 from olu.align.runs import (
     SpokenRun,
     beside_holes,
@@ -39,13 +39,12 @@ def test_all_is_one_run_without_holes_and_nothing_where_nothing_is_said():
 
 def test_a_run_loses_words_without_a_pause_a_sure_place_or_a_good_score():
     found = {at: CutPoint(2 * at, False) for at in range(1, 6)}
-    lengths = CutLengths()
     run = SpokenRun(2, 5, 3.98, 10.0)
-    assert narrowed(run, WORDS, found, frozenset(), lengths) == SpokenRun(3, 5, 5.0, 10.0)
-    assert narrowed(run, WORDS, found, frozenset({3}), lengths) == SpokenRun(4, 5, 7.0, 10.0)
+    assert narrowed(run, WORDS, found, frozenset(), 0.1) == SpokenRun(3, 5, 5.0, 10.0)
+    assert narrowed(run, WORDS, found, frozenset({3}), 0.1) == SpokenRun(4, 5, 7.0, 10.0)
     less = {at: place for at, place in found.items() if at != 5}
-    assert narrowed(run, WORDS, less, frozenset(), lengths) == SpokenRun(3, 4, 5.0, 8.0)
-    assert narrowed(SpokenRun(2, 3, 3.98, 5.0), WORDS, found, frozenset(), lengths) is None
+    assert narrowed(run, WORDS, less, frozenset(), 0.1) == SpokenRun(3, 4, 5.0, 8.0)
+    assert narrowed(SpokenRun(2, 3, 3.98, 5.0), WORDS, found, frozenset(), 0.1) is None
 
 
 def test_what_is_left_out_at_the_ends_of_a_run_is_told_with_its_seconds():
@@ -57,6 +56,7 @@ def test_what_is_left_out_at_the_ends_of_a_run_is_told_with_its_seconds():
 
 def test_words_beside_holes_ones():
     assert beside_holes(alignment(unspoken=((1, 3), (5, 6)))) == {0, 3, 4, 6}
+    assert beside_holes(alignment(otherwise=((2, 3),))) == {1, 3}
     assert beside_holes(alignment()) == frozenset()
 
 

@@ -5,14 +5,16 @@ import unicodedata
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olu.core.errors import ConfigError
+from olu.core.files import Workspace
 from olu.core.types import Clip
-from olu.corpus.split import ADJOINING_SECONDS, SEAM_EVERY, Shares, fold, place, said, split
+from olu.corpus.split import ADJOINING_SECONDS, SEAM_EVERY, Shares, choose_sides, fold, place, said, split
 
 EXAMPLES = 2000 if os.environ.get("OLU_SOAK") else 100
 
@@ -146,6 +148,20 @@ def test_one_long_recording_is_divided_at_seams() -> None:
     assert 0 < count[None] / 3000 < 2 / SEAM_EVERY * 0.2
     for before, after in pairwise(film):
         assert len({found[before.id], found[after.id]} - {None}) == 1 or None in (found[before.id], found[after.id])
+
+
+def test_a_long_clip_that_was_cut_does_not_hold_its_pieces_together(tmp_path: Path) -> None:
+    """An hour lies over all of its pieces; uncut again it is where it was before."""
+    pieces = cues(300)
+    hour = replace(pieces[0], id="hour", start=0.0, seconds=4000.0, text="all of it")
+    other = clip("other", "another hour", audio="s1/other.wav", seconds=3000.0)
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    before = choose_sides(ws, [hour, other])
+    found = choose_sides(ws, [hour, *pieces, other], cut={"hour": [one.id for one in pieces]})
+    count = Counter(found[one.id] for one in pieces)
+    assert count["train"] > 250 and count["valid"] and count["test"]
+    assert {id: found[id] for id in before if id == "hour"} == {"hour": before["hour"]}
+    assert len({side for id, side in choose_sides(ws, [hour, *pieces], cut={}).items()}) == 1, "what would be without"
 
 
 def test_a_cue_too_short_to_part_its_neighbours_is_no_seam() -> None:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from olu.align.cut import CutLengths, choose, places
 from olu.core.types import Alignment, Clip, Span
-from olu.stages.cut import _Bounds, _plan
+from olu.stages.cut import _plan
+from olu.stages.cut_pieces import HeardBounds
 from olu.text.frontend import for_language
 from olu.text.languages import load
 
@@ -93,7 +94,14 @@ def test_every_word_is_in_one_piece_and_no_piece_begins_or_ends_inside_a_word(se
 LONG = ["watu", "sana", "leo", "kama", "moto", "sasa", "nyumba", "kitabu"]
 
 
-def flat_plan(scores: list[float], pauses: list[float], unspoken: tuple[tuple[int, int], ...] = ()):
+def flat_plan(
+    scores: list[float],
+    pauses: list[float],
+    unspoken: tuple[tuple[int, int], ...] = (),
+    *,
+    share: float = 0.5,
+    longest: float = 9.0,
+):
     """How a long recording of these words is cut: each of two seconds, with its score."""
     words = [one._replace(score=score) for one, score in zip(spans(LONG, pauses, length=2.0), scores, strict=True)]
     phones = tuple(one._replace(label="a") for one in words)
@@ -102,8 +110,8 @@ def flat_plan(scores: list[float], pauses: list[float], unspoken: tuple[tuple[in
         id="hour", seconds=seconds, words=tuple(words), phones=phones, method="flat", unspoken=unspoken
     )
     clip = Clip(id="hour", audio="radio/hour.wav", seconds=seconds, rate=16000, text=" ".join(LONG), language="swa")
-    bounds = _Bounds(low=-3.0, share=0.5, edge=-1.5, mean=-1.0)
-    return _plan(clip, alignment, for_language(load("swa")), CutLengths(longest=8.0), bounds, sha256="0" * 64)
+    bounds = HeardBounds(low=-3.0, share=share, edge=-1.5, mean=-1.0)
+    return _plan(clip, alignment, for_language(load("swa")), CutLengths(longest=longest), bounds, sha256="0" * 64)
 
 
 def test_a_clip_of_a_long_recording_begins_and_ends_at_a_sure_pause_between_sure_words():
@@ -112,6 +120,13 @@ def test_a_clip_of_a_long_recording_begins_and_ends_at_a_sure_pause_between_sure
     assert plain.left_out == ()
     doubted = flat_plan([-0.2] * 4 + [-1.8] + [-0.2] * 3, [0.1, 0.1, 0.5, 0.5, 0.5, 0.5, 0.1, 0.0])
     assert not any(clip.text.startswith("moto") or clip.text.endswith("moto") for clip in doubted.clips)
+
+
+def test_what_would_stay_too_long_is_cut_at_shorter_pauses_too():
+    pauses = [0.02, 0.12, 0.02, 0.5, 0.02, 0.12, 0.02, 0.0]
+    assert len(flat_plan([-0.2] * 8, pauses).clips) == 2, "a pause of 0.12 s is not needed"
+    short = flat_plan([-0.2] * 8, pauses, longest=6.0)
+    assert [clip.text for clip in short.clips] == ["watu sana", "leo kama", "moto sasa", "nyumba kitabu"]
 
 
 def test_words_beside_one_that_nobody_says_are_left_out_up_to_the_next_sure_pause():
@@ -129,3 +144,16 @@ def test_a_stretch_that_is_heard_worse_than_others_is_left_out():
     assert [why for _, why in found.left_out] == [
         "hour 0:00.4: its words are heard worse than others: others may be said there"
     ]
+
+
+def test_words_that_are_not_heard_are_left_out_and_what_lies_around_them_is_kept():
+    """Three of eight words in a row are heard nowhere: without them a sure clip is left on both sides."""
+    scores, pauses = [-0.2, -0.2, -9.0, -9.0, -9.0, -0.2, -0.2, -0.2], [0.1, 0.5, 0.1, 0.1, 0.5, 0.1, 0.1, 0.0]
+    found = flat_plan(scores, pauses, share=0.2, longest=30.0)
+    assert [clip.text for clip in found.clips] == ["watu sana", "sasa nyumba kitabu"]
+    assert [(round(seconds, 3), why) for seconds, why in found.left_out] == [
+        (6.2, "hour 0:05.1: not heard where they should be: leo kama moto at 5.1 s")
+    ]
+    tight = flat_plan(scores, [0.5, 0.1, 0.1, 0.1, 0.5, 0.1, 0.1, 0.0], share=0.2, longest=30.0)
+    assert [clip.text for clip in tight.clips] == ["watu", "sasa nyumba kitabu"], "up to the next sure pause"
+    assert tight.left_out[1][1] == "hour 0:03.0: no sure pause beside words that are not heard"

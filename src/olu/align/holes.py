@@ -14,7 +14,8 @@ from olu.align.spans import Edges, lay, phone_spans, word_spans
 from olu.align.state import Words
 from olu.core.types import Alignment
 
-LEAST_UNWRITTEN = 0.6  # seconds of sound between two words: less is a breath, a click, a word's own end
+LEAST_UNWRITTEN = 0.4  # seconds of sound between two words: less is a breath, a click, a word's own end
+LEAST_QUIET = 0.5  # seconds between two sounds that make them two: a few breaths in a long pause are not speech
 LOWEST = -20.0  # the score of what is not said
 SHORTEST_SECONDS = 0.001  # what such a sound has of the time
 # Words that are not heard, with about as much sound in their place as they would take (a year read in another language,
@@ -114,8 +115,10 @@ def _unwritten(owner_F: NDArray[np.int32], sound_F: NDArray[np.bool_], seconds: 
     edges = np.flatnonzero(np.diff(nobodys, prepend=False, append=False))
     for start, end in zip(edges[0::2], edges[1::2], strict=True):
         heard = np.flatnonzero(sound_F[start:end])
-        if len(heard) * FRAME_SECONDS >= LEAST_UNWRITTEN:
-            low, high = (start + heard[0]) * FRAME_SECONDS, (start + heard[-1] + 1) * FRAME_SECONDS
+        each = np.split(heard, np.flatnonzero(np.diff(heard) * FRAME_SECONDS > LEAST_QUIET) + 1)
+        long = [one for one in each if len(one) * FRAME_SECONDS >= LEAST_UNWRITTEN]
+        if long:
+            low, high = (start + long[0][0]) * FRAME_SECONDS, (start + long[-1][-1] + 1) * FRAME_SECONDS
             yield round(float(low), 3), round(min(float(high), seconds), 3)
 
 

@@ -95,6 +95,7 @@ def hear(text: LongText, phones: Sequence[str]) -> LongRecording:
     heard -= heard.mean(axis=0)
     sound = np.zeros(len(heard), dtype=np.bool_)
     scale = 1.0 / (rate * FRAME_SECONDS)
-    for start, end in zip(*stretches(np.concatenate(levels), rate, pause_frames=PAUSE_FRAMES), strict=True):
+    loud = stretches(np.concatenate(levels), rate, pause_frames=PAUSE_FRAMES, noisy=True)
+    for start, end in zip(*loud, strict=True):
         sound[round(start * scale) : round(end * scale)] = True
     return LongRecording(text, heard, sound, [[number[phone] for phone in word] for word in text.words])

@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from olu.align.cut import CutLengths, CutPoint
+from olu.align.cut import CutPoint
 from olu.core.types import Alignment, Span
 from olu.core.words import many
 
 TOUCH_SECONDS = 0.01
 LEAST_BREAK = 1.6  # seconds of what is not written that end a run: less is a breath or a slip within it
+LEAST_TOLD = 0.6  # a shorter one is a drawled word or a stammer
 MOST_WORDS = 6  # of a text that are named
 
 
@@ -56,10 +57,10 @@ def spoken_runs(alignment: Alignment) -> list[SpokenRun]:
 
 
 def narrowed(
-    run: SpokenRun, spans: Sequence[Span], found: Mapping[int, CutPoint], bad: frozenset[int], cutting: CutLengths
+    run: SpokenRun, spans: Sequence[Span], found: Mapping[int, CutPoint], bad: frozenset[int], pause: float
 ) -> SpokenRun | None:
     """The run without doubtful words at its ends: beside a hole must be a pause, and a sure place in the text."""
-    first, last, pause = run.first, run.last, 2 * cutting.least_margin
+    first, last = run.first, run.last
     start, end = run.start, run.end
     while first < last and (
         first in bad or (first > 0 and first not in found) or (start > 0 and spans[first].start - start < pause)
@@ -83,8 +84,8 @@ def trimmed(run: SpokenRun, inner: SpokenRun | None, spans: Sequence[Span]) -> l
 
 
 def beside_holes(alignment: Alignment) -> frozenset[int]:
-    """Words next to one that nobody says, or to a slip within a run: where one of the two ends is least sure."""
-    found = {at for first, last in alignment.unspoken for at in (first - 1, last)}
+    """Words next to one that nobody says or that is said otherwise, or to a slip in a run: their ends are unsure."""
+    found = {at for first, last in (*alignment.unspoken, *alignment.otherwise) for at in (first - 1, last)}
     starts = [word.start for word in alignment.words]
     for start, end in alignment.unwritten:
         if end - start < LEAST_BREAK:
@@ -98,6 +99,8 @@ def unwritten_named(alignment: Alignment) -> list[str]:
     words = [word for at, word in enumerate(alignment.words) if not _is_unspoken(alignment, at)]
     found = []
     for start, end in alignment.unwritten:
+        if end - start < LEAST_TOLD:
+            continue
         before = next((word.label for word in reversed(words) if word.end <= start + TOUCH_SECONDS), "")
         after = next((word.label for word in words if word.start >= end - TOUCH_SECONDS), "")
         ends = f"after {before!r}" if before else f"before {after!r}"

@@ -81,15 +81,21 @@ def unheard(words: Sequence[Span], *, low: float | None) -> frozenset[int]:
 
 def named(words: Sequence[Span], places: Collection[int]) -> str:
     """Words with the time at which they should be heard; those that follow each other together."""
+    runs = runs_of(places)
+    longest = sorted(runs, key=len, reverse=True)[:MOST_RUNS]
+    more = ", ..." if len(runs) > len(longest) else ""
+    return ", ".join(_run(words, run) for run in sorted(longest)) + more
+
+
+def runs_of(places: Collection[int]) -> list[list[int]]:
+    """Those that follow each other together."""
     runs: list[list[int]] = []
     for at in sorted(places):
         if runs and at == runs[-1][-1] + 1:
             runs[-1].append(at)
         else:
             runs.append([at])
-    longest = sorted(runs, key=len, reverse=True)[:MOST_RUNS]
-    more = ", ..." if len(runs) > len(longest) else ""
-    return ", ".join(_run(words, run) for run in sorted(longest)) + more
+    return runs
 
 
 def _run(words: Sequence[Span], run: Sequence[int]) -> str:

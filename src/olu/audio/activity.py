@@ -29,6 +29,7 @@ SHORTEST_PAUSE_FRAMES = 20  # less is a stop consonant or a breath between words
 
 WINDOW_SECONDS = 60.0  # a threshold of its own for each: people move, rooms change
 WINDOW_DB = 10.0  # that a window's threshold may lie off the whole recording's
+NEAR_STEP, NEAR_SECONDS = 2.0, 15.0  # the same where noise may come and go: how often, and by how much on both sides
 BLOCK_FRAMES = 1000
 
 
@@ -61,15 +62,19 @@ def sounds(levels: Levels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def stretches(
-    levels: Levels, frames_per_second: float, *, pause_frames: int = SHORTEST_PAUSE_FRAMES
+    levels: Levels, frames_per_second: float, *, pause_frames: int = SHORTEST_PAUSE_FRAMES, noisy: bool = False
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First frames and ends of the sound in a long recording, whose loudness may change from part to part."""
-    whole = threshold(levels)
-    size = round(WINDOW_SECONDS * frames_per_second)
-    least = np.empty(len(levels), dtype=np.float32)
-    for start in range(0, len(levels), size):
-        own = threshold(levels[max(0, start - size // 2) : start + size + size // 2])
-        least[start : start + size] = np.clip(own, whole - WINDOW_DB, whole + WINDOW_DB)
+    """First frames and ends of the sound in a long recording, whose loudness may change from part to part.
+
+    `noisy`: so may its noise, which is no sound however loud it is beside other parts.
+    """
+    step, reach = (NEAR_STEP, NEAR_SECONDS) if noisy else (WINDOW_SECONDS, WINDOW_SECONDS / 2)
+    least = _near_thresholds(
+        levels,
+        size=round(step * frames_per_second),
+        reach=round(reach * frames_per_second),
+        higher=np.inf if noisy else WINDOW_DB,
+    )
     starts, ends = runs(levels >= least)
     heard = ends - starts >= SHORTEST_SOUND_FRAMES
     starts, ends = starts[heard], ends[heard]
@@ -77,6 +82,16 @@ def stretches(
         return starts, ends
     parted = starts[1:] - ends[:-1] >= pause_frames
     return starts[np.append(True, parted)], ends[np.append(parted, True)]
+
+
+def _near_thresholds(levels: Levels, *, size: int, reach: int, higher: float) -> Levels:
+    """(frames,) the level from which each is sound, by what is around it, every `size` frames anew."""
+    whole = threshold(levels)
+    least = np.empty(len(levels), dtype=np.float32)
+    for start in range(0, len(levels), size):
+        own = threshold(levels[max(0, start - reach) : start + size + reach])
+        least[start : start + size] = np.clip(own, whole - WINDOW_DB, whole + higher)
+    return least
 
 
 def bounds(audio: Audio) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, read_rows
 from olu.core.types import Clip, MarkRow, Split
-from olu.corpus import speakers
+from olu.corpus import cuts, speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.manifest import read_sides
 
@@ -277,19 +277,25 @@ def _place_seams(
 
 
 def choose_sides(
-    ws: Workspace, clips: Sequence[Clip], *, shares: Shares | None = None, written: Collection[str] | None = None
+    ws: Workspace,
+    clips: Sequence[Clip],
+    *,
+    shares: Shares | None = None,
+    written: Collection[str] | None = None,
+    cut: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Split | None]:
     """A side for every clip of a workspace, as imported, from what its files and its audit know of copies.
 
     A clip without a text has one too, by its id, and stays there: a text that somebody writes for it moves nothing.
-    With `written`, the clips that have a text by now, these too are chosen anew.
+    With `written`, the clips that have a text by now, these too are chosen anew. `cut`: long clips and their pieces,
+    where the workspace does not know them yet.
     """
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
     clips = speakers.in_force(ws).lay_over(clips)  # every speaker has clips on each side, whoever was named first
     shares, copies = shares or remembered(ws), _copies(ws)
     before = read_sides(ws) if written is None else {}
     clips = [replace(one, text=one.id) if not one.text.strip() and one.id in (written or ()) else one for one in clips]
-    sides = split(clips, shares=shares, contents=contents, copies=copies)
+    sides = _with_wholes(clips, cuts.load(ws) if cut is None else cut, shares, contents, copies)
     mute = [replace(clip, text=clip.id) for clip in clips if not clip.text.strip()]
     if mute:
         chosen = split(mute, shares=shares, contents=contents, copies=copies)
@@ -298,6 +304,24 @@ def choose_sides(
             side = before.get(clip.id) or chosen[clip.id]
             sides[clip.id] = side if beside.get(clip.id, {side}) == {side} else None
     return sides
+
+
+def _with_wholes(
+    clips: Sequence[Clip],
+    cut: Mapping[str, Sequence[str]],
+    shares: Shares,
+    contents: Mapping[str, str],
+    copies: Collection[tuple[str, str]],
+) -> dict[str, Split | None]:
+    """A long clip that was cut lies over its pieces and would hold them all together: it is placed as if uncut."""
+    there = {clip.id for clip in clips}
+    wholes = {id for id, pieces in cut.items() if id in there and not there.isdisjoint(pieces)}
+    pieces = {piece for id in wholes for piece in cut[id]}
+    found, whole = (
+        split([clip for clip in clips if clip.id not in without], shares=shares, contents=contents, copies=copies)
+        for without in (wholes, pieces if wholes else there)
+    )
+    return found | {id: whole[id] for id in wholes}
 
 
 def _beside(

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
-from olu.align.cut import CutLengths, CutPiece, CutPoint, choose, places
-from olu.align.runs import SpokenRun, beside_holes, clock, narrowed, spoken_runs, trimmed
-from olu.align.state import alignment_path, alignments, fitting, to_align, words_of
-from olu.align.text_match import low_score, named, unheard
+from olu.align.cut import CutLengths, CutPiece
+from olu.align.state import alignment_path, alignments, fitting, to_align
+from olu.align.text_match import named, unheard
 from olu.audit.fix import lost
-from olu.audit.thresholds import Thresholds
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, hash_file, read_jsonl, write_jsonl
 from olu.core.job import Job, Tick
 from olu.core.told import Caution, Remedy, Told
-from olu.core.types import Alignment, Clip, Frontend, Span, Split
+from olu.core.types import Alignment, Clip, Frontend, Split
 from olu.core.words import length, many
 from olu.core.workspace_lock import writing
-from olu.corpus import hand_bounds, speakers
+from olu.corpus import cuts, hand_bounds, speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.intake.probe import clip_id
 from olu.corpus.manifest import Corpus
+from olu.corpus.split import choose_sides
 from olu.stages import import_
 from olu.stages.audit import read_thresholds
+from olu.stages.cut_pieces import HeardBounds, LongPieces, heard_bounds, whole_pieces
 from olu.stages.read import corpus_frontend
 from olu.stages.verbs.training import CutOptions
-from olu.text.frontend import frontend_for, read_clip, read_settings
+from olu.text.frontend import frontend_for, read_settings
 
 FEW = 5  # of a kind that are told
-BESIDE = "no sure pause beside what text and sound do not share"
-SURE_PAUSE = 0.14  # seconds between words of a long recording where a clip of it may begin or end
-# How far under the middle half of all words the outer words of such a clip may score, and all of its words in the mean.
-EDGE_IQR, MEAN_IQR = 0.75, 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,19 +108,6 @@ def run(options: CutOptions) -> Job[CutSummary | UncutSummary]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
-    """A word that scores under `low` is not where it was put; no more than `share` of a clip's words may be such.
-
-    No clip of a long recording begins or ends with a word under `edge`, and the mean of its words is not under `mean`.
-    """
-
-    low: float | None
-    share: float
-    edge: float | None
-    mean: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Plan:
     clip: Clip
     clips: tuple[Clip, ...]  # its pieces
@@ -157,7 +139,7 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
         raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
     current = fitting(aligned, to_align(ws, corpus))
     frontend = corpus_frontend(ws, corpus, read_settings(ws))
-    bounds = _bounds(current.values(), read_thresholds(ws))
+    bounds = heard_bounds(current.values(), read_thresholds(ws))
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
     plans: list[_Plan] = []
     refused: list[str] = []
@@ -179,23 +161,16 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
     return _summary(longest, long, plans, refused, gone, written=written)
 
 
-def _bounds(alignments: Iterable[Alignment], limits: Thresholds) -> _Bounds:
-    scores = [word.score for one in alignments for word in one.words if word.score is not None]
-    edge, mean = (low_score(scores, far=far) for far in (EDGE_IQR, MEAN_IQR))
-    return _Bounds(low_score(scores, far=limits.unheard_iqr), limits.unheard_share, edge, mean)
-
-
 def _plan(
-    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: CutLengths, bounds: _Bounds, *, sha256: str
+    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: CutLengths, bounds: HeardBounds, *, sha256: str
 ) -> _Plan | str:
     spans = alignment.words
-    bad = unheard(spans, low=bounds.low)
     if alignment.method == "flat":
-        surely = replace(cutting, least_margin=SURE_PAUSE / 2, outside=cutting.margin)
-        return _plan_runs(clip, alignment, frontend, surely, bad, bounds, sha256=sha256)
+        return _plan_long(clip, alignment, frontend, cutting, bounds, sha256=sha256)
+    bad = unheard(spans, low=bounds.low)
     if len(bad) > bounds.share * len(spans):
         return f"{len(bad)} of its {len(spans)} words are not heard where they should be: {named(spans, bad)}"
-    pieces = _pieces(clip.text, spans, places(clip.text, _labels(spans)), clip.seconds, frontend, cutting, bad)
+    pieces = whole_pieces(clip.text, spans, clip.seconds, frontend, cutting, bad)
     if len(pieces) == 1 and pieces[0].seconds <= cutting.longest:
         return "only the silence at its ends makes it long: 'olu audit --fix' trims it"
     if len(pieces) == 1:
@@ -204,127 +179,23 @@ def _plan(
     return _with_clips(clip, alignment, pieces, sha256=sha256)
 
 
+def _plan_long(
+    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: CutLengths, bounds: HeardBounds, *, sha256: str
+) -> _Plan | str:
+    """A long recording, run by run of its words."""
+    found = LongPieces.of(clip.text, alignment, frontend, cutting, bounds)
+    left = [(seconds, f"{clip.id} {why}") for seconds, why in found.left]
+    if not found.kept:
+        return f"no stretch of it is heard as it is written; the first: {left[0][1]}" if left else "it has no words"
+    return _with_clips(clip, alignment, found.kept, left, sha256=sha256)
+
+
 def _with_clips(
     clip: Clip, alignment: Alignment, pieces: Sequence[CutPiece], left: Sequence[tuple[float, str]] = (), *, sha256: str
 ) -> _Plan:
     clips = tuple(_clip(clip, piece, sha256) for piece in pieces)
     cuts = tuple(_part(alignment, piece, one) for piece, one in zip(pieces, clips, strict=True))
     return _Plan(clip, clips, cuts, tuple(left))
-
-
-def _plan_runs(
-    clip: Clip,
-    alignment: Alignment,
-    frontend: Frontend,
-    cutting: CutLengths,
-    bad: frozenset[int],
-    bounds: _Bounds,
-    *,
-    sha256: str,
-) -> _Plan | str:
-    """A long recording, run by run of its words: what is not written or not said is in no piece."""
-    spans = alignment.words
-    unsure = unheard(spans, low=bounds.edge) | beside_holes(alignment)
-    found = places(clip.text, _labels(spans))
-    kept: list[CutPiece] = []
-    left = [(end - start, f"{clip.id} {clock(start)}: not in the text") for start, end in alignment.unwritten]
-    for run in spoken_runs(alignment):
-        inner = narrowed(run, spans, found, unsure, cutting)
-        left += [(seconds, f"{clip.id} {clock(at)}: {BESIDE}") for at, seconds in trimmed(run, inner, spans)]
-        if inner is None:
-            continue
-        for piece in _run_pieces(clip.text, spans, found, inner, frontend, cutting, unsure):
-            if why := _doubt(piece, alignment, bad, bounds):
-                left.append((piece.seconds, f"{clip.id} {clock(piece.start)}: {why}"))
-            else:
-                kept.append(piece)
-    if not kept:
-        return f"no stretch of it is heard as it is written; the first: {left[0][1]}" if left else "it has no words"
-    return _with_clips(clip, alignment, kept, left, sha256=sha256)
-
-
-def _doubt(piece: CutPiece, alignment: Alignment, bad: frozenset[int], bounds: _Bounds) -> str:
-    """Why the words of a piece are not surely those that are said in it; nothing where they are."""
-    spans = alignment.words
-    lacking = [at for at in bad if piece.first <= at < piece.last]
-    if len(lacking) > bounds.share * (piece.last - piece.first):
-        return f"not heard where they should be: {named(spans, lacking)}"
-    otherwise = {at for first, last in alignment.otherwise for at in range(first, last)}
-    heard = (spans[at].score for at in range(piece.first, piece.last) if at not in otherwise)
-    scores = [score for score in heard if score is not None]
-    if scores and bounds.mean is not None and sum(scores) / len(scores) < bounds.mean:
-        return "its words are heard worse than others: others may be said there"
-    return ""
-
-
-def _run_pieces(
-    text: str,
-    spans: Sequence[Span],
-    found: Mapping[int, CutPoint],
-    run: SpokenRun,
-    frontend: Frontend,
-    cutting: CutLengths,
-    bad: frozenset[int],
-) -> list[CutPiece]:
-    """The pieces of one run, as if it were all of the recording."""
-    begin = found[run.first].offset if run.first in found else 0
-    end = found[run.last].offset if run.last in found else len(text)
-    own = [
-        span._replace(start=span.start - run.start, end=span.end - run.start) for span in spans[run.first : run.last]
-    ]
-    inside = {
-        at - run.first: CutPoint(place.offset - begin, place.sentence)
-        for at, place in found.items()
-        if run.first < at < run.last
-    }
-    unsure = frozenset(at - run.first for at in bad if run.first <= at < run.last)
-    pieces = _pieces(text[begin:end], own, inside, run.end - run.start, frontend, cutting, unsure)
-    return [
-        replace(
-            piece,
-            start=piece.start + run.start,
-            end=piece.end + run.start,
-            first=piece.first + run.first,
-            last=piece.last + run.first,
-        )
-        for piece in pieces
-        if _read(frontend, piece.text) == _labels(own[piece.first : piece.last])
-    ]
-
-
-def _labels(spans: Sequence[Span]) -> list[str]:
-    return [word.label for word in spans]
-
-
-def _pieces(
-    text: str,
-    spans: Sequence[Span],
-    found: Mapping[int, CutPoint],
-    seconds: float,
-    frontend: Frontend,
-    cutting: CutLengths,
-    bad: frozenset[int],
-) -> list[CutPiece]:
-    """Where to cut so that each part, read by itself, has the words it has in the whole: a date may not be torn."""
-    labels = _labels(spans)
-    while True:
-        pieces = choose(spans, found, text=text, seconds=seconds, cutting=cutting, bad=bad)
-        torn = [piece for piece in pieces if _read(frontend, piece.text) != labels[piece.first : piece.last]]
-        if not torn or len(pieces) == 1:
-            return pieces
-        edges = _torn_edges(frontend, pieces, torn)
-        found = {at: place for at, place in found.items() if at not in edges}
-
-
-def _torn_edges(frontend: Frontend, pieces: Sequence[CutPiece], torn: Sequence[CutPiece]) -> set[int]:
-    """The words at which not to cut: where two pieces read otherwise together, or else all around the torn ones."""
-    edges = {b.first for a, b in pairwise(pieces) if (a in torn or b in torn) and _tears(frontend, a, b)}
-    return edges or {at for piece in torn for at in (piece.first, piece.last)}
-
-
-def _tears(frontend: Frontend, left: CutPiece, right: CutPiece) -> bool:
-    together = _read(frontend, f"{left.text} {right.text}")
-    return [*_read(frontend, left.text), *_read(frontend, right.text)] != together
 
 
 def _clip(clip: Clip, piece: CutPiece, sha256: str) -> Clip:
@@ -362,29 +233,18 @@ def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
     )
 
 
-def _read(frontend: Frontend, text: str) -> list[str]:
-    return [word for word, _ in words_of(read_clip(frontend, text)[0])]
-
-
-def cuts_path(ws: Workspace) -> Path:
-    return ws.corpus / "cuts.jsonl"
-
-
-def _cuts(ws: Workspace) -> dict[str, list[str]]:
-    """The clips that were cut, each with the ids of its pieces."""
-    return {row["id"]: row["clips"] for row in read_jsonl(cuts_path(ws), shape={"id": str, "clips": list[str]})}
-
-
 def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     """Write the new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
     clips, sides = _with_pieces(corpus, plans)
+    made = cuts.load(ws) | {plan.clip.id: plan.new_ids for plan in plans}
+    if any(one.method == "flat" for plan in plans for one in plan.alignments):
+        sides = choose_sides(ws, clips, cut=made)  # nothing has learnt from an hour yet: its pieces part like any clips
     speakers.keep_names(ws, clips, {id: plan.clip.speaker for plan in plans for id in plan.new_ids})
     _save(ws, corpus, clips, sides)
     _keep_hand(ws, plans)
     aligned = hand_bounds.found_alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
     write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
-    cuts = _cuts(ws) | {plan.clip.id: plan.new_ids for plan in plans}
-    write_jsonl(cuts_path(ws), ({"id": id, "clips": ids} for id, ids in cuts.items()))
+    cuts.save(ws, made)
     reasons = {plan.clip.id: f"into {len(plan.clips)} clips" for plan in plans}
     record(ws, (Decision(id=id, decision="drop", by="cut", reason=why) for id, why in reasons.items()))
 
@@ -436,14 +296,14 @@ def undo_cut(ws: Workspace) -> tuple[int, int]:
     """Take the pieces away again and the long clips back; returns how many long ones and how many pieces."""
     with writing(ws):
         corpus = Corpus.open(ws)
-        pieces = {id for ids in _cuts(ws).values() for id in ids}
+        pieces = {id for ids in cuts.load(ws).values() for id in ids}
         clips = [corpus.as_imported(clip) for clip in corpus if clip.id not in pieces]
         gone = len(corpus) - len(clips)
         if gone:
             _save(ws, corpus, clips, {clip.id: corpus.sides.get(clip.id, "train") for clip in clips})
         back = take_back(ws, by="cut")
         if pieces:
-            write_jsonl(cuts_path(ws), [])
+            cuts.save(ws, {})
         return len(back), gone
 
 

@@ -13,6 +13,7 @@ from olu.core.told import Remedy, TextTable, Told
 from olu.core.types import Clip, Split
 from olu.core.words import many
 from olu.core.workspace_lock import writing
+from olu.corpus import cuts
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import REMEMBERED, Shares, choose_sides, remembered
 from olu.stages.verbs.corpus import SplitOptions
@@ -70,7 +71,8 @@ def split_corpus(
         sides = choose_sides(ws, imported, shares=shares, written=written)
         if shares != remembered(ws):
             write_json(ws.corpus / REMEMBERED, asdict(shares))
-        moved = sum(sides[id] != side for id, side in before.items() if id in written)
+        whole = cuts.load(ws)
+        moved = sum(sides[id] != side for id, side in before.items() if id in written and id not in whole)
         if sides != before:
             Corpus.save_splits(ws, corpus.clips, sides)
         return _summary(corpus, sides, shares, moved)
@@ -87,7 +89,10 @@ def _before(corpus: Corpus) -> dict[str, Split | None]:
 def _summary(corpus: Corpus, sides: dict[str, Split | None], shares: Shares, moved: int) -> SplitSummary:
     found: dict[str, list[Clip]] = {side: [] for side in SIDES}
     speakers: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(SIDES, 0))
+    whole = cuts.load(corpus.ws)
     for clip in corpus:
+        if clip.id in whole:  # set aside: its pieces stand for it
+            continue
         side = (sides[clip.id] if clip.text.strip() else None) or "none"
         found[side].append(clip)
         speakers[clip.speaker][side] += 1

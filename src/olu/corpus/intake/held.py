@@ -12,6 +12,7 @@ from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, read_rows, whole
 from olu.core.types import Clip
 from olu.core.words import many
+from olu.corpus import cuts
 from olu.corpus.changed_files import RECORDING, lost, source_found
 from olu.corpus.corrections import Correction, in_force
 from olu.corpus.sources import Source, check_inside, free_name, read_sources
@@ -45,8 +46,7 @@ class HeldCorpus:
         except WorkspaceError as bad:
             lines[known] = [bad]
         origins = dict(read_json(copied, shape={})) if copied.exists() else {}
-        cuts = ws.corpus / "cuts.jsonl"
-        cut = cuts.exists() and cuts.stat().st_size > 0
+        cut = cuts.path(ws).exists() and cuts.path(ws).stat().st_size > 0
         outside = {name: one for name, one in sources.items() if Path(one.root).is_absolute()}  # copies never move
         gone = tuple(one.source.name for one in lost(ws, outside, clips, only_whole=True))
         faults = {path: len(bad) for path, bad in lines.items() if bad}
