@@ -268,6 +268,7 @@ TABLES |= {
             "weight_prior": Other(7.0, base=SEARCHED),
             "steps": Other(2),
             "temperature": Other(0.1),
+            "length_scale": Other(3.0),
         },
     ),
     "toytokens": Table(

@@ -442,7 +442,8 @@ class AcousticLearner(nn.Module):
 
     def free_durations(self, ids: Tensor, gaps: Tensor, log_frames: Tensor, pause: Tensor) -> Tensor:
         """Whole frames of each token: sounds have one at least, gaps only where a pause is likely enough."""
-        wanted = torch.minimum(log_frames.clamp(max=MOST_LOG_FRAMES).exp().round().long(), self.longest[ids])
+        slower = log_frames + math.log(self.config.length_scale)
+        wanted = torch.minimum(slower.clamp(max=MOST_LOG_FRAMES).exp().round().long(), self.longest[ids])
         paused = torch.sigmoid(pause) > self.figures.threshold
         frames = torch.where(gaps > 0, wanted * paused, wanted.clamp_min(1))
         frames = frames * (frames.cumsum(1) <= MOST_FRAMES)
