@@ -552,18 +552,16 @@ def test_words_have_times_by_the_heads(folders: dict[str, Path]) -> None:
 # ---------------------------------------------------------------- many at once
 
 
-@pytest.mark.parametrize(
-    ("name", "together"), [("llama", 3), ("follows", 2)]
-)  # what follows its text ends at other times
-def test_a_worker_steps_several_sentences_together(folders: dict[str, Path], name: str, together: int) -> None:
-    bench, voice = Bench(folders[name], batch=1), opened(folders[name])
+def test_a_worker_steps_several_sentences_together(folders: dict[str, Path]) -> None:
+    bench, voice = Bench(folders["follows"], batch=1), opened(folders["follows"])
+    long = "habari ya asubuhi rafiki yangu wa zamani " * 3  # of several turns, so that all three are at it at once
     for number in range(3):
-        bench.say(number, TEXT, seed=number)
+        bench.say(number, long, seed=number)
     bench.take_all()
     assert not bench.of("error") and len(bench.of("end")) == 3
-    assert max(message["parts"] for message in bench.of("ran")) == together
+    assert max(message["parts"] for message in bench.of("ran")) > 2
     for number in range(3):
-        alone = np.concatenate([one.audio.samples for one in voice.stream(TEXT, seed=number)])
+        alone = np.concatenate([one.audio.samples for one in voice.stream(long, seed=number)])
         apart = bench.sound(number).astype(int) - to_int16(Audio(alone, voice.rate))
         assert np.abs(apart).max() <= 8, "roundings of a batch, which the vocoder's sines make larger"
 
