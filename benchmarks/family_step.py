@@ -13,19 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from vocoder_step import measure
+from vocoder_step import measure, timed_engine
 
 from olu.families import family
-from olu.train.batches import Batches, make_buckets
-from olu.train.checkpoint import Checkpoints
-from olu.train.cuda_graph import Resident
 from olu.train.engine import Engine
 from olu.train.family import Example
-from olu.train.guards import watchmen
-from olu.train.recipe import Recipe
 
 RATE, HOP, SYMBOLS, TOKEN_FRAMES = 16000, 256, 40, 5
-NEVER = 10**9
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {  # family, clips, settings
     "vocoder": ("vocoder", 32, {"discriminator_start": 0, "discriminator_warmup": 0}),
     "acoustic": ("acoustic", 48, {}),
@@ -66,47 +60,17 @@ def engine_for(case: str, folder: Path, *, device: str, seconds: float) -> Engin
     examples, own = made(kind, batch, seconds), family(kind)
     torch.manual_seed(0)
     learner = own.learner(own.config(**changes), vocab_size=SYMBOLS if kind != "vocoder" else 0, num_speakers=1)
-    learner.to(device)
     fast = device == "cuda"
-    plan = {"steps": NEVER, "batch_clips": batch, "batch_seconds": 1e6, "validate_every": NEVER, "save_every": NEVER}
-    plan |= {"record": fast, "precision": "bf16" if fast else "fp32"}
-    recipe = Recipe.model_validate({"family": kind, "plan": plan})
-    segment = learner.config.segment_size if kind == "vocoder" else None
-    length = {clip: segment or len(one.samples) for clip, one in examples.items()}
-    tokens = {clip: len(one.ids) for clip, one in examples.items()}
-    order = [clip for clip in examples for _ in range(8)]
-    buckets = make_buckets(
-        length,
-        tokens,
-        rate=RATE,
-        batch_clips=batch,
-        batch_seconds=1e6,
-        most=8,
-        **({"number": len(order)} if segment else {}),
-    )
-    batches = Batches(
-        order,
-        [length[clip] / RATE for clip in order],
-        example=examples.__getitem__,
-        collate=learner.collate,
-        seed=1,
-        batch_clips=batch,
-        batch_seconds=1e6,
-        buckets=buckets if fast else None,
-    )
-    resident = Resident(learner, list(examples), example=examples.__getitem__, buckets=buckets, device=device)
-    return Engine(
-        learner,
-        batches,
-        validation=list,
-        score="mel",
-        plan=recipe.plan,
-        rewinds=recipe.guards,
-        guards=watchmen(recipe, own),
-        checkpoints=Checkpoints(folder, keep=1),
-        seed=1,
+    precision = "bf16" if fast else "fp32"
+    return timed_engine(
+        kind,
+        learner.to(device),
+        examples,
+        folder,
+        batch=batch,
         device=device,
-        resident=resident if fast else None,
+        recorded=fast,
+        precision=precision,
     )
 
 

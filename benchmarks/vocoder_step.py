@@ -65,22 +65,42 @@ def engine_for(case: dict[str, Any], examples: dict[str, Example], folder: Path,
     ).to(device)
     recorded = device == "cuda" and case.get("record", True)
     precision = case.get("precision", "bf16" if device == "cuda" else "fp32")
-    plan = {"steps": NEVER, "batch_clips": batch, "validate_every": NEVER, "save_every": NEVER}
-    recipe = Recipe.model_validate({"family": "vocoder", "plan": {**plan, "record": recorded, "precision": precision}})
-    clips = [clip for clip in examples for _ in range(8)]
-    segment = learner.config.segment_size
+    return timed_engine(
+        "vocoder", learner, examples, folder, batch=batch, device=device, recorded=recorded, precision=precision
+    )
+
+
+def timed_engine(
+    kind: str,
+    learner: Any,
+    examples: dict[str, Example],
+    folder: Path,
+    *,
+    batch: int,
+    device: str,
+    recorded: bool,
+    precision: str,
+) -> Engine:
+    """One that trains a learner on these examples, over and over, and neither validates nor saves."""
+    plan = {"steps": NEVER, "batch_clips": batch, "batch_seconds": 1e6, "validate_every": NEVER, "save_every": NEVER}
+    recipe = Recipe.model_validate({"family": kind, "plan": {**plan, "record": recorded, "precision": precision}})
+    segment = learner.config.segment_size if kind == "vocoder" else None  # of a clip, however long it is
+    length = {clip: segment or len(one.samples) for clip, one in examples.items()}
+    tokens = {clip: len(one.ids) for clip, one in examples.items()}
+    order = [clip for clip in examples for _ in range(8)]
+    number = len(order) if segment else None
     buckets = make_buckets(
-        dict.fromkeys(examples, segment),
-        dict.fromkeys(examples, 0),
+        length,
+        tokens,
         rate=RATE,
         batch_clips=batch,
         batch_seconds=1e6,
         most=8,
-        number=len(clips),
+        **({"number": number} if number else {}),
     )
     batches = Batches(
-        clips,
-        [segment / RATE] * len(clips),
+        order,
+        [length[clip] / RATE for clip in order],
         example=examples.__getitem__,
         collate=learner.collate,
         seed=1,
@@ -89,6 +109,7 @@ def engine_for(case: dict[str, Any], examples: dict[str, Example], folder: Path,
         buckets=buckets if recorded else None,
     )
     resident = Resident(learner, list(examples), example=examples.__getitem__, buckets=buckets, device=device)
+    own = family(kind)
     return Engine(
         learner,
         batches,
@@ -96,7 +117,7 @@ def engine_for(case: dict[str, Any], examples: dict[str, Example], folder: Path,
         score="mel",
         plan=recipe.plan,
         rewinds=recipe.guards,
-        guards=watchmen(recipe, vocoder),
+        guards=watchmen(recipe, own),
         checkpoints=Checkpoints(folder, keep=1),
         seed=1,
         device=device,
