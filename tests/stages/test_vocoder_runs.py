@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from olu.audio import io
 from olu.core.errors import ConfigError, ExportError, TrainError, VoiceError
-from olu.core.files import Workspace, hash_file, write_json
+from olu.core.files import Workspace, hash_file, read_json, write_json
 from olu.core.job import finish
 from olu.core.parse import load_json
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.families.runs import MATCHED
 from olu.families.vocoder.base import must_fit, read_base
+from olu.families.vocoder.packaged import PackagedVocoder
 from olu.features.mel import MelSpec
 from olu.speak.source import pulses
 from olu.speak.voice import Voice
@@ -211,3 +213,21 @@ def test_a_voice_takes_the_vocoder_of_a_package(mute: Workspace, tmp_path: Path,
     write_json(made / "check.json", check)
     with pytest.raises(VoiceError, match="makes another mel spectrogram"):
         Voice.open(made)
+
+
+def test_the_vocoder_of_the_repository_is_whole_named_and_sounds_at_the_pitch_it_is_given() -> None:
+    folder = Path(__file__).parents[2] / "vocoders" / "four-speakers.vocoder"
+    if not folder.is_dir():
+        pytest.skip("a source archive has no vocoders/")
+    assert read_base(folder).has_discriminator  # digests and contract, and what training goes on from
+    card = read_json(folder / "vocoder.json")
+    assert card["licence"] == "MIT" and all(one in card["credits"] for one in ("Amharic", "Yoruba", "Swahili"))
+    vocoder, frames = PackagedVocoder(folder), 80
+    for hertz in (95.0, 220.0):
+        torch.manual_seed(0)
+        line = torch.full((1, frames), float(np.log2(hertz)))
+        wave = vocoder.sounded(torch.full((1, 80, frames), -3.0), line, torch.ones(1, frames))[0].numpy()
+        part = wave[4096:16384]
+        likeness = np.correlate(part, part, "full")[len(part) - 1 :]
+        period = 30 + int(likeness[30 : int(1.4 * 16000 / hertz)].argmax())
+        assert len(wave) == frames * 256 and 12 * abs(np.log2(16000 / period / hertz)) < 0.5
