@@ -38,7 +38,7 @@ def right(made, alignment):
 
 @pytest.fixture(scope="module")
 def found():
-    made = radio(1, sentences=22, jingle_after=7, unsaid_after=14)
+    made = radio(2, sentences=22, jingle_after=7, unsaid_after=14)
     start = finish(flat_start([text_of(made)]))
     return made, aligned(made, start), start.model
 
