@@ -20,6 +20,7 @@ CODE_SAMPLES = 640  # of the sound that is learnt from: 25 codes a second
 SMALL = 256  # a narrower tokenizer is no published one
 LORA_RANKS = (8, 64)
 TEXT_START, TEXT_STOP = 255, 0  # of every released tokenizer
+TEXT_IDS = {"llama": 2454, "gpt2": 50_276}  # of the largest released one
 
 TINY: dict[str, Any] = {
     "layers": 2,

@@ -40,7 +40,7 @@ class TextGuard:
         """By voice.json, where it asks for it."""
         if row is None or not isinstance(vocabulary, PieceVocabulary):
             return None
-        signs = "".join(one for one in ends if isinstance(one, str)) if isinstance(ends, list) else ""
+        signs = "".join(one for one in ends if isinstance(one, str) and len(one) == 1) if isinstance(ends, list) else ""
         words = count(row["short_words"], 20, least=0)
         return TextGuard(vocabulary, signs + ENDS, words, number(row["short_temperature"], 0.0, 2.0))
 
