@@ -50,7 +50,7 @@ def _checked(path: Path, held: dict[str, Any], model: dict[str, Any]) -> PieceVo
         twice = next(piece for piece, id in ids.items() if names[id] != piece)
         raise TextError(f"{path} gives the id of {twice!r} to another piece too: take the base's own file")
     if lost := next((name for name in NEEDED if name not in ids), None):
-        raise TextError(f"{path} has no {lost}: it is no vocabulary of XTTS")
+        raise TextError(f"{path} has no {lost}: it is no vocabulary of XTTS or Chatterbox")
     symbols = [names.get(id, HOLE.format(id)) for id in range(max(names) + 1)]
     holes = [symbol for id, symbol in enumerate(symbols) if id not in names]
     return PieceVocabulary(symbols, _merges(path, model), specials=[*dict.fromkeys([*NEEDED, *specials]), *holes])

@@ -143,6 +143,18 @@ class PieceVocabulary(SymbolVocabulary):
         kept: dict[str, Any] = {"learnt": self.learnt + learnt, "form": self.form, "tagged": self.tagged}
         return PieceVocabulary(held, (*self.merges, *merges), tag=tag, specials=specials, **kept)
 
+    def word_firsts(self, ids: Sequence[int]) -> list[int]:
+        """The number of the first token of each word: of what stands between spaces, without tags and the like."""
+        special, firsts, inside = set(self.specials), list[int](), False
+        for at, id in enumerate(ids):
+            piece = self.symbols[id]
+            if piece == SPACE or piece in special:
+                inside = False
+            elif not inside and any(sign.isalnum() for sign in piece):
+                inside = True
+                firsts.append(at)
+        return firsts
+
     def formed(self, text: str) -> str:
         return unicodedata.normalize(self.form, text) if self.form else text
 
@@ -246,6 +258,13 @@ class BytePieceVocabulary(PieceVocabulary):
 
     def fault_in(self, text: str) -> str:
         return ""
+
+    def word_firsts(self, ids: Sequence[int]) -> list[int]:
+        """A space stands before the word, in its first piece; a letter may be made of several."""
+        space = BYTE_SIGNS[ord(" ")]
+        begins = [at for at, id in enumerate(ids) if at == 0 or self.symbols[id].startswith(space)]
+        spans = pairwise([*begins, len(ids)])
+        return [first for first, last in spans if any(map(str.isalnum, self.decode(ids[first:last])))]
 
 
 def words_of(text: str) -> Iterator[str]:

@@ -99,9 +99,8 @@ def _knows(place: Path) -> bool:
             return bool(read_toml(folder / "recipe.toml").get("family") == "chatterbox")
     except OluError:
         return False
-    if place.is_file():
-        return place.name.startswith("t3") and place.suffix in (".safetensors", ".pt")
-    return any(path.suffix in (".safetensors", ".pt") for path in folder.glob("t3*"))
+    names = [place.name] if place.is_file() else [path.name for path in folder.iterdir()]
+    return any(name.startswith(("t3", "s3gen")) and name.endswith((".safetensors", ".pt")) for name in names)
 
 
 def _knobs(config: ChatterboxConfig) -> tuple[Knob, ...]:

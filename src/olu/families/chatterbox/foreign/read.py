@@ -76,13 +76,6 @@ class ChatterboxRelease:
         raise TrainError(f"{self.folder} has no S3Gen of {steps}: put that file of Chatterbox into it")
 
 
-def is_release(place: Path) -> bool:
-    """Whether a folder or file looks like Chatterbox, by the names of its files."""
-    if place.is_file():
-        return place.name.startswith("t3") and place.suffix in SPELLINGS
-    return bool(all_of(place, T3_FILES))
-
-
 def read_release(place: Path) -> ChatterboxRelease:
     """A folder, or one of several T3 files in it."""
     folder = place if place.is_dir() else place.parent
@@ -148,8 +141,8 @@ def _chosen_s3gen(folder: Path, *, meanflow: bool) -> Path:
 def _tokenizer(folder: Path, ids: int, *, bare: bool) -> tuple[Path, PieceVocabulary]:
     """The one that has as many ids as the table; of bytes, for Turbo and Nano."""
     if bare:
-        if not all((folder / name).is_file() for name in BYTES):
-            raise TrainError(f"{folder} has no {' and '.join(BYTES)}: put the tokenizer of Turbo into it")
+        if lost := [name for name in BYTES if not (folder / name).is_file()]:
+            raise TrainError(f"{folder} has no {' and '.join(lost)}: put the tokenizer of Turbo into it")
         cut = read_byte_pieces(folder)
         if cut.size != ids:
             raise TrainError(
@@ -241,5 +234,7 @@ def must_fit(
         if weights[name].shape != like.shape:
             shapes = tuple(weights[name].shape), tuple(like.shape)
             raise TrainError(f"{where}: {name} has shape {shapes[0]}, and Chatterbox of this size {shapes[1]}")
+        if like.is_floating_point() and not weights[name].is_floating_point():
+            raise TrainError(f"{where}: {name} holds whole numbers, and no weights: download the file again")
     if strange := sorted(set(weights) - set(wanted) - set(optional)):
         raise TrainError(f"{where} holds {first_names(strange, 4)}, which Chatterbox does not have")
