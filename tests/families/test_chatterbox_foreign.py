@@ -22,7 +22,6 @@ from olu.families.chatterbox.foreign.read import read_release
 from olu.families.chatterbox.foreign.tell import sentences
 from olu.families.chatterbox.foreign.to_upstream import lost_of, use_of, write_folder, write_voice_of
 from olu.families.chatterbox.learn import ChatterboxLearner
-from olu.families.chatterbox.model import T3
 from olu.stages.bases import check_base
 from olu.text.languages import load
 from olu.text.piece_files import read_pieces
@@ -36,8 +35,6 @@ REAL = Path(os.environ.get(VARIABLE, "")) / TOKENIZER
 needs_real = pytest.mark.skipif(
     not os.environ.get(VARIABLE) or not REAL.is_file(), reason=f"{VARIABLE} names no folder with {REAL.name}"
 )
-
-KEPT_OF_TURBO = ("backbone", "prompt_rows", "emotion", "text_bounds", "start_twice", "unconditional", "guidance")
 
 
 @pytest.fixture(scope="module")
@@ -95,18 +92,6 @@ def test_what_does_not_fit_is_one_sentence(tmp_path: Path) -> None:
 
 def test_the_decoder_of_two_steps_goes_with_the_same_codes(release: Path) -> None:
     assert learner_of(release, meanflow=True).s3gen.flow.sizes.meanflow
-
-
-def test_turbo_and_nano_are_no_bases_for_a_language(tmp_path: Path) -> None:
-    folder = write_release(tmp_path / "turbo", meanflow=True)
-    (folder / "t3_mtl23ls_v2.safetensors").unlink()
-    turbo = {name: one for name, one in ChatterboxConfig(size="turbo").model_dump().items() if name in KEPT_OF_TURBO}
-    config = ChatterboxConfig(**{**turbo, "size": "tiny", "width": 64, "heads": 4, "layers": 2})
-    save_file(dict(T3(config, vocab_size=300).state_dict()), folder / "t3_turbo_v1.safetensors")
-    for name in ("vocab.json", "merges.txt"):
-        (folder / name).write_text("{}", encoding="utf-8")
-    with pytest.raises(TrainError, match=r"bytes of English: to learn a language take the multilingual"):
-        read_base(folder)
 
 
 def test_doctor_tells_of_a_base(release: Path) -> None:

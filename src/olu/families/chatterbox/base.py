@@ -24,11 +24,12 @@ from olu.train.checkpoint import load_averaged
 from olu.train.family import Base
 from olu.train.grow_symbols import Growth, enlarged
 from olu.train.run import Run
+from olu.train.weight_check import check_numbers
 
 ROWS = ("t3.text_emb.weight", "t3.text_head.weight")
 TOKENIZER, VOICE, SOUND = "s3gen.tokenizer.", "ve.", "s3gen."
 STILL = ("_mel_filters", "window")  # nothing was learnt in them, and some files leave them out
-SPELLED = ("zh", "ja", "he", "ko", "ru")  # whose texts the published program rewrites before it cuts them
+SPELLED = ("zh", "cmn", "ja", "he", "ko", "ru")  # whose texts the published program rewrites before it cuts them
 REWRITTEN = "the published program rewrites its letters before it cuts them, and Olu has no such rules"
 Decoder = Callable[[bool], Mapping[str, Tensor]]  # S3Gen of two steps, or of ten
 
@@ -180,6 +181,7 @@ def _load(
     notes: tuple[str, ...],
 ) -> list[str]:
     """Into a learner, with rows for what is new; returns what is said of it."""
+    check_numbers(weights)
     given, said = dict(weights), list(notes)
     meanflow = bool(getattr(learner, "config").meanflow)  # noqa: B009
     if meanflow != (f"{SOUND}{MEAN}" in given):
