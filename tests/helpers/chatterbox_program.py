@@ -185,7 +185,7 @@ def turbo(work: Path, configs: Any) -> None:
 
     model.t3.inference_turbo = few
     begun = time.process_time()
-    made = model.generate(TURBO_TEXT, temperature=1e-5)[0].numpy()
+    made = model.generate(TURBO_TEXT, temperature=1e-5, top_k=0, top_p=1.0)[0].numpy()
     cond, codes = model.conds.t3, seen[0][0].tolist()
     ours, _ = learner.written(mine, learner.t3.condition(cond.speaker_emb, cond.cond_prompt_speech_tokens), most=CODES)
     alike = sum(a == b for a, b in zip(codes, ours, strict=False))

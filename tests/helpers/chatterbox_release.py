@@ -18,7 +18,7 @@ from olu.text.piece_files import END_OF_TEXT, byte_files
 from olu.text.pieces import BytePieceVocabulary
 
 SPECIAL = {"[STOP]": 0, "[UNK]": 1, "[SPACE]": 2, "[START]": 255}
-MARKS = "\u0300\u0301\u0323"
+MARKS = "\u0300\u0301\u0302\u0303\u0304\u0307\u0323"
 IDS = 270
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import unicodedata
 from pathlib import Path
 
 from olu.core.errors import TrainError
@@ -142,13 +143,13 @@ def suits(place: Path, language: str) -> list[str]:
 
 
 def written_in(language: str) -> list[str]:
-    """The sentences that come with a language, else the words its reading is tested with, else its letters."""
+    """The sentences that come with a language, else its letters and the words its reading is tested with."""
     found = load(language)
     if sentences := found.sentences():
         return sentences
     files = {name: found.files().get(name, b"").decode("utf-8") for name in ("golden.tsv", "letters.tsv")}
     rows = [line.split("\t")[0] for text in files.values() for line in text.splitlines()]
-    return [row for row in rows if row and not row.startswith("#")]
+    return [row for row in rows if row and all(unicodedata.category(sign)[0] in "LM" for sign in row)]
 
 
 def _bytes_of(held: BytePieceVocabulary, language: str, texts: list[str]) -> str:
