@@ -34,10 +34,11 @@ from olu.nn.step_graph import in_half_blocks
 from olu.speak.engines import knob_row
 from olu.speak.engines.flow import FlowEngine, SentenceSound, SoundJob
 from olu.speak.engines.following import TextFollower, glances, ways_of
+from olu.speak.engines.guards import TextGuard
 from olu.speak.engines.sampling import Sampler, StopRules
 from olu.speak.engines.sines import SineSource
 from olu.speak.graphs import GraphCache
-from olu.speak.stream import Chunk
+from olu.speak.stream import Chunk, ReadLine
 from olu.speak.voice import Voice
 from olu.text.characters import CharacterFrontend
 from olu.text.languages import load
@@ -497,6 +498,18 @@ def test_a_sentence_of_whole_seconds_of_codes_is_said(
     monkeypatch.setattr(Sampler, "draw", lambda self, logits, before, never: said[len(before) - seen])
     closing = len(voice.facts["closing_codes"])
     assert len(voice.speak("habari ya asubuhi rafiki yangu.", knobs={"guards": 0.0}).samples) == (codes + closing) * 960
+
+
+def test_a_sentence_without_an_end_gets_its_plain_one() -> None:
+    """Amharic also ends with signs of two characters, and with one that asks."""
+    ends, row = list(load("amh").sentence_ends), {"short_words": 0, "short_temperature": 2.0}
+    for letters, wanted in (("ሰላም ።፧:.", "።"), ("ሰላም ፧:.", "."), ("ሰላም ፧:", "")):
+        held = PieceVocabulary.learn([letters], tag="am")
+        guard = TextGuard.of(row, held, ends=ends)
+        assert guard is not None
+        asked = guard.of_line(ReadLine("ሰላም", None, ids=tuple(held.encode_text("ሰላም"))), {})
+        assert held.decode(asked.ids) == f"ሰላም{wanted}"
+        assert bool(asked.notes) == bool(wanted)
 
 
 # ---------------------------------------------------------------- heads

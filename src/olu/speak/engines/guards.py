@@ -52,7 +52,9 @@ class TextGuard:
             notes.append("the closing quotes or brackets at its end are not read")
         else:
             said = text.rstrip()
-        sign = next((one for one in self.ends if one in self.vocabulary.symbols), "")
+        sign = next(
+            (one for one in (self.ends[0], ".") if one in self.vocabulary.symbols), ""
+        )  # the others ask or call
         if said and sign and said[-1] not in self.ends:
             notes.append(f"{sign!r} was put at its end")
             said = said.rstrip(",;:-–—") + sign
