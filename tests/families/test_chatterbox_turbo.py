@@ -127,6 +127,7 @@ def test_settings_that_a_base_decides_are_refused(ws: Workspace, turbo: Path) ->
     for change, said in {
         "model.layers=5": "model.layers is the base's own, which has 2",
         "model.emotion=true": "model.emotion is the base's own",
+        "model.text_start=7": "model.text_start is the base's own",
         "model.guidance=0.5": "has no guidance",
         "model.size=nano": "has no effect with a base",
     }.items():

@@ -80,7 +80,9 @@ def _base(
     hashes = {"tokenizer": hash_of(weights, TOKENIZER), "voice_encoder": hash_of(weights, VOICE)}
     tags = tuple(tag.strip("[]") for tag in vocabulary.specials if tag.islower() and len(tag) in (4, 5))
     ids = {piece: id for id, piece in enumerate(vocabulary.symbols)}
-    bounds: dict[str, Any] = {"text_start": ids[START], "text_stop": ids[STOP]} if config.text_bounds else {}
+    bounds: dict[str, Any] = {"text_start": config.text_start, "text_stop": config.text_stop}
+    if config.text_bounds:
+        bounds = {"text_start": ids[START], "text_stop": ids[STOP]}
     if config.backbone == "gpt2":
         bounds |= {"unconditional": 0.0, "dropout": config.dropout}
     english = vocabulary.tagged is False

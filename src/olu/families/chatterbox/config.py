@@ -157,8 +157,6 @@ class ChatterboxConfig(Sized):
             raise ValueError("lora_rank is 0, or 8 to 64: fewer cannot learn a language, more are no adapter")
         if self.lora_rank and self.held != self.usual("held"):
             raise ValueError("held has no effect with lora_rank: adapters and the tables of text learn alone")
-        if not self.text_bounds and any(getattr(self, one) != self.usual(one) for one in ("text_start", "text_stop")):
-            raise ValueError("text_start and text_stop have no effect without text_bounds")
         if self.backbone == "gpt2" and (self.unconditional or self.guidance):
             raise ValueError("a GPT-2 (Turbo, Nano) has no guidance: unconditional and guidance must be 0")
         if self.backbone == "llama" and self.dropout:
