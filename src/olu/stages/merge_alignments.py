@@ -31,30 +31,29 @@ class MergedAlignments:
     @staticmethod
     def of(ws: Workspace, ids: Sequence[tuple[Workspace, Mapping[str, str]]]) -> MergedAlignments:
         """`ids`: of each workspace, its clips and the same ones here. Nothing is written."""
-        here, heard, by_hand = found_alignments(ws), read_match(ws), hand_bounds.in_force(ws)
-        was_empty = not (ws.corpus / "clips.jsonl").exists()
         came = MergedAlignments({}, {}, {}, cuts.load(ws), [], [])
+        here, by_hand = set(found_alignments(ws)), set(hand_bounds.in_force(ws))
         for guest, same in ids:
-            anew = {there: id for there, id in same.items() if id not in here and id not in came.found}
-            for there, one in found_alignments(guest).items():
-                if there in anew:
-                    came.found[anew[there]] = replace(one, id=anew[there])
-            for there, match in read_match(guest).items():
-                if there in anew and anew[there] not in heard:
-                    came.matches[anew[there]] = replace(match, id=anew[there])
+            came._take(guest, {there: id for there, id in same.items() if id not in here and id not in came.found})
             for there, own in hand_bounds.in_force(guest).items():
                 if there in same and same[there] not in by_hand:
                     came.hand.setdefault(same[there], replace(own, id=same[there]))
             for whole, pieces in cuts.load(guest).items():
                 if whole in same:
                     came.cut.setdefault(same[whole], [same[piece] for piece in pieces if piece in same])
-            came.holes.extend(
-                f"{anew[there]} {hole}" for there, _, hole in map(_parted, _holes(guest)) if there in anew
-            )
+        was_empty = not (ws.corpus / "clips.jsonl").exists()
         wanted = [guest for guest, _ in ids] if was_empty else [ws, *(guest for guest, _ in ids)]
         if came.found and all(STAGE.state(one) == "fresh" for one in wanted):
             came.stamps.extend(stamp for one in wanted if (stamp := one.stamped(STAGE.name)) is not None)
         return came
+
+    def _take(self, guest: Workspace, anew: Mapping[str, str]) -> None:
+        """What its aligner found of these clips."""
+        found, matches = found_alignments(guest), read_match(guest)
+        self.found.update({id: replace(found[there], id=id) for there, id in anew.items() if there in found})
+        self.matches.update({id: replace(matches[there], id=id) for there, id in anew.items() if there in matches})
+        parted = (hole.partition(" ") for hole in _holes(guest))
+        self.holes.extend(f"{anew[there]} {hole}" for there, _, hole in parted if there in anew)
 
     def write(self, ws: Workspace) -> None:
         """Beside those of before; under the lock of the workspace, when its clips are written."""
@@ -89,7 +88,3 @@ class MergedAlignments:
 def _holes(ws: Workspace) -> list[str]:
     path = ws.alignment / HOLES
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-
-
-def _parted(hole: str) -> tuple[str, str, str]:
-    return hole.partition(" ")
