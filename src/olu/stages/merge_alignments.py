@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olu.align.state import alignment_path, spread
-from olu.align.text_match import MatchRow, read_match, write_match
+from olu.align.text_match import Match, read_match, write_match
 from olu.core.files import Workspace, hash_value, write_jsonl, write_text
 from olu.core.rows import from_row
 from olu.core.types import Alignment
@@ -22,7 +22,7 @@ class MergedAlignments:
     """The alignments of other workspaces for clips that have none here, by their ids here."""
 
     found: dict[str, Alignment]
-    matches: dict[str, MatchRow]
+    matches: dict[str, Match]
     hand: dict[str, HandBounds]
     cut: dict[str, list[str]]
     holes: list[str]
@@ -51,7 +51,7 @@ class MergedAlignments:
         """What its aligner found of these clips."""
         found, matches = found_alignments(guest), read_match(guest)
         self.found.update({id: replace(found[there], id=id) for there, id in anew.items() if there in found})
-        self.matches.update({id: replace(matches[there], id=id) for there, id in anew.items() if there in matches})
+        self.matches.update({id: matches[there] for there, id in anew.items() if there in matches})
         parted = (hole.partition(" ") for hole in _holes(guest))
         self.holes.extend(f"{anew[there]} {hole}" for there, _, hole in parted if there in anew)
 
