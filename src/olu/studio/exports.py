@@ -28,6 +28,9 @@ PIECE = 2**18  # bytes
 WEIGHT_BYTES = 2  # of a number in a package; a checkpoint has 4
 ENDINGS = (".voice", ".vocoder", ".zip")
 
+OWN_PACKAGE = "Olu's own package: everything it needs to speak"
+VOCODER_PACKAGE = "a package of the vocoder alone: voices hold a copy of it"
+
 
 @dataclass(frozen=True)
 class ExportFormat:
@@ -65,10 +68,10 @@ def exportable(ws: Workspace) -> list[ExportRun]:
 
 def formats_of(run: Run) -> tuple[ExportFormat, ...]:
     """The package, then those of other programs that its family writes."""
-    own = ExportFormat(VOICE, "Olu's own package: everything it needs to speak", "nothing")
+    own = ExportFormat(VOICE, OWN_PACKAGE, "nothing")
     speaks = family(run.recipe.family).speaks
     if kind_of(run) == "vocoder" or speaks is None:
-        return (ExportFormat(VOICE, "a package of the vocoder alone: voices hold a copy of it", "nothing"),)
+        return (ExportFormat(VOICE, VOCODER_PACKAGE, "nothing"),)
     return (own, *(ExportFormat(one.name, one.what, one.loses) for one in speaks.formats))
 
 

@@ -21,6 +21,7 @@ from olu.studio.roots import NotHere, StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.uploads import WrongOffset
 from olu.studio.verbs import known_verb
+from olu.studio.words import t
 
 router = APIRouter()
 DOORS = (
@@ -89,7 +90,7 @@ def _shown_source(ws: StudioWorkspace, job: Job) -> str:
     """The source as a person knows it."""
     text = str(job.options.get("source", ""))
     path = Path(text)
-    return text if text.startswith("hf:") else path.name if path.name != "files" else "the uploaded files"
+    return text if text.startswith("hf:") else path.name if path.name != "files" else t("the uploaded files")
 
 
 def _import_job(studio: Studio, ws: str, number: int) -> Job:
