@@ -11,10 +11,11 @@ import pytest
 import olu.studio
 from olu.core.errors import ConfigError
 from olu.evaluate.listening import KINDS
-from olu.studio import words
-from olu.studio.pages import align, clips
+from olu.studio import exports, forms, guard, remedies, words
+from olu.studio.pages import align, audit, clips, home, imports
+from olu.studio.pages.jobs import _parted
 from olu.studio.people import ROLES
-from olu.studio.render import TABS
+from olu.studio.render import MONTHS, TABS
 
 from ..helpers.studio import StudioClient
 
@@ -38,6 +39,21 @@ def asked() -> set[str]:
     """Every sentence that a page may ask for: by its words, or by a name from one of these tables."""
     named = {title for _, title in TABS} | {*align.ORDERS.values(), *clips.ORDERS.values(), *KINDS.values(), *ROLES}
     named |= {*clips.GROUPS, "no side", "undecided", "no name"}  # of the chips above the list
+    named |= {
+        *remedies.WORDS.values(),
+        *remedies.ABOUT.values(),
+        *audit.WORDS.values(),
+        *audit.TITLES.values(),
+        *MONTHS,
+    }
+    named |= {title for title, _ in forms.GROUPS} | {said for _, said, _ in home.STAGES}
+    named |= {said for _, title, about in imports.DOORS for said in (title, about)} | {
+        title for title, _ in _parted([])
+    }
+    named |= {exports.OWN_PACKAGE, exports.VOCODER_PACKAGE, guard.NO_KEY, "letters", "phones"}
+    named |= {"fresh", "stale", "missing", "moved", "running", "open", "ended", "taken back"}  # stages and links
+    named |= {"train", "valid", "test", "drop", "keep", "trim", "cap"}  # of the chips
+    named |= {"Learning rate", "Gradient norms", "Movement of the weights per update, as a share of them"}  # curves
     return named | {one for path in SOURCES for one in words.literals(path.read_text(encoding="utf-8"))}
 
 

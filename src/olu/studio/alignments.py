@@ -18,6 +18,7 @@ from olu.corpus import hand_bounds
 from olu.corpus.hand_bounds import HandBounds
 from olu.corpus.journal import lines_with
 from olu.studio.roots import NotHere
+from olu.studio.words import t
 
 HEAD = re.compile(rb'"id": ("(?:[^"\\]|\\.)*"), "seconds": [-\d.e+]+, "score": (null|[-\d.e+]+), "method": "(\w*)"')
 MOST = 3  # workspaces
@@ -114,7 +115,7 @@ class HeldAlignments:
         if hand is not None and hand_bounds.counts(hand, found):
             return hand_bounds.by_hand(hand, found), hand
         if found is None:
-            raise NotHere(f"clip {id[:120]!r} is not aligned: run 'olu align' for this workspace")
+            raise NotHere(t("clip {id} is not aligned: run 'olu align' for this workspace", id=repr(id[:120])))
         return found, None
 
     def _reading(self, id: str) -> Reading | None:

@@ -22,6 +22,7 @@ from olu.families import family
 from olu.families.runs import kind_of, runs_of, whole_runs
 from olu.speak.package import voice_json
 from olu.studio.roots import NotHere
+from olu.studio.words import t
 from olu.train.run import Run
 
 PIECE = 2**18  # bytes
@@ -159,7 +160,7 @@ def find_exported(ws: Workspace, name: str) -> Path:
     """By a name that is compared with those that are there."""
     found = next((one.path for one in exported(ws) if one.name == name), None)
     if found is None:
-        raise NotHere(f"there is no export {name[:80]!r} here: go back to the list")
+        raise NotHere(t("there is no export {name} here: go back to the list", name=repr(name[:80])))
     return found
 
 

@@ -135,7 +135,7 @@ def kept_recipe(job: Job) -> Path:
     """The plan of a job as a file that a training is given."""
     result = job.result()
     if job.verb != "plan" or not isinstance(result, Mapping) or not result.get("text"):
-        raise ConfigError("this job made no plan: plan again")
+        raise ConfigError(t("this job made no plan: plan again"))
     path = job.folder / RECIPE
     write_text(path, str(result["text"]))
     return path

@@ -129,6 +129,6 @@ class LanguageOfRequest:
 
 
 def literals(source: str) -> list[str]:
-    """The sentences that a template or a script asks for by `t("...")`."""
+    """The sentences that a template or a script asks `t` for."""
     found = (said for one in LITERAL.finditer(source) for said in (one[1] or one[2] or "", one[3] or one[4]))
     return [re.sub(r"\\(.)", r"\1", said) for said in found if said is not None]

@@ -157,7 +157,7 @@ def textgrids(studio: CurrentStudio, ws: str) -> FileResponse:
     """All of them, as one zip."""
     place = studio.workspace(ws)
     if not studio.alignments.of(place).lines():
-        raise OluError("this workspace is not aligned yet: align it first")
+        raise OluError(t("this workspace is not aligned yet: align it first"))
     folder = tempfile.TemporaryDirectory()
     target = Path(folder.name) / "grids.zip"
     try:

@@ -132,7 +132,7 @@ def _hours_ago(hours: float) -> str:
 
 def _chips(query: ClipQuery, facets: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
     """Groups of chips: what each is called, how many clips found have it, whether it is pressed, where it leads."""
-    names = {"side": {"": "no side"}, "decision": {"": "undecided"}, "check": TITLES, "speaker": {"": "no name"}}
+    names = {"side": {"": "no side"}, "decision": {"": "undecided"}, "check": TITLES, "speaker": {"": t("no name")}}
     groups = []
     for group, column in GROUPS.items():
         counts = facets.get(column, {})
@@ -268,7 +268,7 @@ def decisions(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: Decide
                 t("{n} fit now, not {expected}: look again, then decide", n=f"{len(ids):,}", expected=f"{ask.expect:,}")
             )
     if not ids:
-        raise ConfigError("no clip is named: choose one")
+        raise ConfigError(t("no clip is named: choose one"))
     reason = " ".join(ask.reason.split())
     done = decide(place, ids, decision=ask.decision, reason=reason, by=person.signed(ask.by), known=known)
     told = _told(done.decision, len(done.ids), done.already)
@@ -317,7 +317,7 @@ def _parsed(query: str) -> ClipQuery:
     try:
         held = parse_qs(query.removeprefix("?"), keep_blank_values=True, max_num_fields=200)
     except ValueError:
-        raise ConfigError("this query cannot be read: open the page again") from None
+        raise ConfigError(t("this query cannot be read: open the page again")) from None
     many_of = {name: tuple(held.get(name, ())) for name in GROUPS}
     return ClipQuery(
         where=held.get("where", [""])[0],
@@ -359,7 +359,7 @@ def undo(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: UndoAsk) ->
     wanted = changes.change(place, ask.batch) if ask.batch else changes.last_change(place, who=who)
     gone = changes.take_back(place, wanted.batch, who=who) if wanted else None
     if gone is None:
-        raise CorpusError("there is nothing to take back")
+        raise CorpusError(t("there is nothing to take back"))
     rows = studio.tables.of(place).rows(gone.ids[:FEW])
     return {
         "changed": len(gone.ids),
