@@ -71,7 +71,7 @@ def interface() -> InterfaceLanguage:
     return _now.get()
 
 
-def t(text: str, several: str = "", **values: Any) -> str:
+def t(text: str, several: str = "", /, **values: Any) -> str:
     """A sentence of the interface, by its English words; `{name}` in it takes a value.
 
     With `several`, the number `n` says which of the two it is, and is shown with its thousands. Where a value is

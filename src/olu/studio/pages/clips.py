@@ -265,7 +265,12 @@ def decisions(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: Decide
         ids, known = table.ids(_parsed(ask.query)), True
         if ask.expect is not None and len(ids) != ask.expect:
             raise CorpusError(
-                t("{n} fit now, not {expected}: look again, then decide", n=f"{len(ids):,}", expected=f"{ask.expect:,}")
+                t(
+                    "{n} clip fits now, not {expected}: look again, then decide",
+                    "{n} clips fit now, not {expected}: look again, then decide",
+                    n=len(ids),
+                    expected=f"{ask.expect:,}",
+                )
             )
     if not ids:
         raise ConfigError(t("no clip is named: choose one"))
