@@ -95,7 +95,7 @@ def test_a_language_says_all_that_is_asked(code: str) -> None:
         assert said and said.rstrip() == said and "<" not in said.replace("<,", "").replace("<፣", ""), english
         assert Counter(words.VALUE.findall(said)) == Counter(words.VALUE.findall(english)), english
         assert Counter(TYPED.findall(said)) == Counter(TYPED.findall(english)), english
-        assert (said[-1] in "።፦፤…" if code == "am" else said[-1] == english[-1]) or english[-1] not in ".:;…", english
+        assert (said[-1] in "።፦፤…:" if code == "am" else said[-1] == english[-1]) or english[-1] not in ".:;…", english
 
 
 def test_every_language_is_held() -> None:
