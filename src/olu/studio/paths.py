@@ -17,6 +17,10 @@ from olu.studio.words import t
 
 HUB = "hf:"
 READING = "reading.toml"
+OUTSIDE = (
+    "{name} uses {path}, which lies outside the folders of this studio: if that is right,"
+    " start it as 'olu studio {more}'"
+)
 LIES_IN = ("lexicon", "restorer", "reader")  # of reading.toml
 
 
@@ -86,14 +90,7 @@ def check_workspace(ws: Workspace, roots: Roots) -> None:
             roots.inside(path)
         except OluError:
             more = " ".join(map(str, (*roots.folders, path if path.is_dir() else path.parent)))
-            raise WorkspaceError(
-                t(
-                    "{name} uses {path}, outside this studio's folders: if right, start it as 'olu studio {more}'",
-                    name=ws.name,
-                    path=path,
-                    more=more,
-                )
-            ) from None
+            raise WorkspaceError(t(OUTSIDE, name=ws.name, path=path, more=more)) from None
 
 
 def _places(ws: Workspace) -> Iterator[Path]:

@@ -1,0 +1,109 @@
+"""Every kind of page in every language of the interface, narrow and wide, in Chromium: long words push nothing out."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from olu.studio import words
+
+from ..helpers.browser import BROWSER, Screen, Tab, chromium
+from ..helpers.studio import running
+from .test_axe_browser import KINDS, placed
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(not BROWSER or os.environ.get("OLU_SOAK") != "1", reason="make soak: a browser is slow"),
+]
+SCREENS = (Screen(1280, 900), Screen(360, 740, phone=True))
+PICTURES = os.environ.get("OLU_PICTURES", "")  # a folder: each page is kept there as a picture
+PAGES = ("/", "/new", "/jobs", "/settings", "/options", "/options/new", "/enter", "/nowhere")
+TABS = (
+    *("", "import", "record", "clips", "audit", "reading", "align", "train", "runs", "evaluate", "listening"),
+    *("export", "speak", "jobs", "options", "options/train"),
+)
+# One of each kind is looked at: a clip's boundaries, a run, an evaluation, a listening test and its listening, a job.
+LINKED = (
+    r"/align/clip\?[^\"#]*",
+    r"/runs/[^\"?#]+",
+    r"/evaluate/[^\"?#]+",
+    r"/listening/[^\"?#]+",
+    r"/listen/[^\"?#]+",
+)
+LINKED = (*LINKED, r"/jobs/\d+", r"/import/\d+")
+OPEN = """document.querySelectorAll("details").forEach((one) => { one.open = true; });
+document.querySelectorAll(".more, [role=tabpanel], #trial, #result, #melody, #heard, #desk, #consent, #room, #over")
+  .forEach((one) => { one.hidden = false; }); document.querySelectorAll(".clip-row .more form.edit").forEach((one) =>
+  { one.hidden = false; });"""
+# What is wider than its place: the page, and whatever is neither scrolled nor meant to be cut.
+WIDE = """(() => {
+  const root = document.documentElement, found = [];
+  if (root.scrollWidth > root.clientWidth) found.push(`page ${root.scrollWidth} of ${root.clientWidth}`);
+  const scrolled = (one) => { for (let at = one; at && at !== document.body; at = at.parentElement)
+    if (/auto|scroll|hidden|clip/.test(getComputedStyle(at).overflowX)) return true; return false; };
+  for (const one of document.body.querySelectorAll("*")) {
+    if (!one.checkVisibility() || one.closest("svg, .hidden, .unseen, .skip") || scrolled(one)) continue;
+    const look = getComputedStyle(one), box = one.getBoundingClientRect();
+    const out = box.right > root.clientWidth + 1 || box.left < -1;
+    const over = look.display !== "inline" && one.clientWidth && one.scrollWidth > one.clientWidth + 1;
+    if (out || over) found.push(`${one.tagName}.${one.className} ${one.textContent.trim().slice(0, 60)} ` +
+      `(${one.scrollWidth} of ${one.clientWidth}, at ${Math.round(box.left)} to ${Math.round(box.right)})`);
+  }
+  return found.slice(-4);
+})()"""
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Tab, dict[str, str]]]:
+    root = tmp_path_factory.mktemp("root")
+    (root / ".olu-studio").mkdir()
+    _, secrets = placed(root)
+    french = words.languages()["fr"]  # as long as any, and here from right to left
+    words.languages()["ar"] = replace(french, code="ar", name="العربية", direction="rtl")
+    flags = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
+    with running(root, root / "heard") as address, chromium(root / "browser", flags=flags) as tab:
+        base, _, key = address.partition("/?")
+        yield base, key, tab, secrets
+        tab.call("Page.navigate", url="about:blank")
+    del words.languages()["ar"]
+
+
+def kinds_of(base: str, tab: Tab, links: dict[str, str]) -> list[str]:
+    """An address of each kind of page."""
+    slugs = sorted(set(re.findall(r"/w/([\w-]+)", tab.eval("document.body.innerHTML"))))
+    found = [*PAGES, *(f"/w/{slug}/{one}".rstrip("/") for slug in slugs for one in TABS)]
+    for path in found[len(PAGES) :]:
+        tab.show(base + path, SCREENS[0])
+        page = tab.eval("document.body.innerHTML").replace("&amp;", "&")
+        for kind in LINKED:
+            seen = any(re.fullmatch(rf"/w/[^/]+{kind}", one) for one in found)
+            if not seen and (link := re.search(rf'href="(/w/[^/]+{kind})"', page)):
+                found.append(link[1])
+    return [*found, f"/r/{links['speaker']}", *(f"/l/{links[kind]}" for kind in (*KINDS, "reviewer"))]
+
+
+@pytest.mark.parametrize("language", [*(one for one in words.languages() if one != "en"), "ar"])
+def test_nothing_is_pushed_out_of_a_page(studio: tuple[str, str, Tab, dict[str, str]], language: str) -> None:
+    base, key, tab, links = studio
+    tab.call("Network.setCookie", name=words.COOKIE, value=language, url=base)
+    found: dict[str, list[str]] = {}
+    for screen in SCREENS:
+        tab.call("Network.deleteCookies", name=f"olu-link-{base.rpartition(':')[2]}", url=base)
+        tab.show(f"{base}/?{key}", screen)
+        pages = kinds_of(base, tab, links)
+        assert len(pages) > 40
+        for number, path in enumerate(pages):
+            tab.show(base + path, screen)
+            tab.until("!document.querySelector('meta[http-equiv=refresh]')")
+            assert tab.eval("document.documentElement.lang") == language, path
+            tab.eval(OPEN)
+            if wide := tab.eval(WIDE):
+                found[f"{screen.width} {path}"] = wide
+            if PICTURES:
+                tab.picture(Path(PICTURES) / f"{language}-{screen.width}-{number:02}.png")
+    assert not found, "\n".join(f"{path}: {one}" for path, held in found.items() for one in held)
