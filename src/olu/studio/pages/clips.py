@@ -93,7 +93,8 @@ def clips(request: Request, studio: CurrentStudio, who: Who, ws: str, query: Ask
     except ConfigError as wrong:  # what was asked cannot be; the page says why, and keeps it to be mended
         facts["wrong"] = str(wrong)
     orders = ORDERS if query.sort in ORDERS else {**ORDERS, query.sort: query.sort}
-    listed = Remedy("clips", (place.root,), {"where": query.expression, "sort": query.order}) if facts["found"] else ""
+    asked = {name: value for name, value in (("where", query.expression), ("sort", query.order)) if value}
+    listed = Remedy("clips", (place.root,), asked) if facts["found"] else ""
     status = 422 if facts["wrong"] else 200
     return page(
         request,
