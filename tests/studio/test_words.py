@@ -13,6 +13,7 @@ import pytest
 import olu.studio
 from olu.core.errors import ConfigError
 from olu.evaluate.listening import KINDS
+from olu.evaluate.words import SPLIT
 from olu.studio import exports, forms, guard, paths, remedies, words
 from olu.studio.pages import align, audit, clips, home, imports
 from olu.studio.pages.jobs import _parted
@@ -53,7 +54,15 @@ def asked() -> set[str]:
     named |= set(MONTHS)
     named |= {title for title, _ in forms.GROUPS} | {said for _, said, _ in home.STAGES}
     named |= {said for door in imports.DOORS for said in door[1:]} | {title for title, _ in _parted([])}
-    named |= {exports.OWN_PACKAGE, exports.VOCODER_PACKAGE, guard.NO_KEY, paths.OUTSIDE, "letters", "phones"}
+    named |= {
+        *SPLIT.values(),
+        exports.OWN_PACKAGE,
+        exports.VOCODER_PACKAGE,
+        guard.NO_KEY,
+        paths.OUTSIDE,
+        "letters",
+        "phones",
+    }
     named |= {"fresh", "stale", "missing", "moved", "running", "open", "ended", "taken back"}  # stages and links
     named |= {"train", "valid", "test", "drop", "keep", "trim", "cap"}  # of the chips
     named |= {"Learning rate", "Gradient norms", "Movement of the weights per update, as a share of them"}  # curves

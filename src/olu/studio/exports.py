@@ -139,7 +139,9 @@ class Exported:
     @property
     def run(self) -> str:
         told = self.facts.get("facts")
-        return f"{told.get('run')}, step {told.get('step')}" if isinstance(told, dict) and told.get("run") else ""
+        if not isinstance(told, dict) or not told.get("run"):
+            return ""
+        return str(told["run"]) if told.get("step") is None else f"{told['run']}, {t('step {n}', n=told['step'])}"
 
 
 def exported(ws: Workspace) -> list[Exported]:
