@@ -305,7 +305,7 @@ def _done(what: str, n: int) -> str:
         return t("{n} clip kept", "{n} clips kept", n=n)
     if what == "text":
         return t("{n} clip corrected", "{n} clips corrected", n=n)
-    return t("boundaries of {n} clip set", "boundaries of {n} clips set", n=n)
+    return t("the boundaries of {n} clip set", "the boundaries of {n} clips set", n=n)
 
 
 def _command(place: StudioWorkspace, ask: DecideAsk, ids: list[str]) -> str:
