@@ -38,13 +38,9 @@ TABS = (
 TRAINED = ("runs", "train", "export", "speak", "evaluate")  # of the workspace that has runs, too
 # One of each kind is looked at: a clip's boundaries, a run, an evaluation, a listening test and its listening, a job.
 LINKED = (
-    r"/align/clip\?[^\"#]*",
-    r"/runs/[^\"?#]+",
-    r"/evaluate/[^\"?#]+",
-    r"/listening/[^\"?#]+",
-    r"/listen/[^\"?#]+",
+    *(r"/align/clip\?[^\"#]*", r"/runs/[^\"?#]+", r"/evaluate/[^\"?#]+", r"/listening/[^\"?#]+", r"/listen/[^\"?#]+"),
+    *(r"/jobs/\d+", r"/import/\d+"),
 )
-LINKED = (*LINKED, r"/jobs/\d+", r"/import/\d+")
 OPEN = """document.querySelectorAll("details").forEach((one) => { one.open = true; });
 document.querySelectorAll(".more, [role=tabpanel], #trial, #result, #melody, #heard, #desk, #consent, #room, #over")
   .forEach((one) => { one.hidden = false; }); document.querySelectorAll(".clip-row .more form.edit").forEach((one) =>
