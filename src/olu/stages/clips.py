@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import gc
 import io
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,7 +16,7 @@ from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, whole
 from olu.core.told import TextTable, Told, Verbatim, quoted
-from olu.core.types import Clip
+from olu.core.types import Clip, Reading
 from olu.core.words import length, many
 from olu.corpus import corrections, decisions, drafts
 from olu.corpus.correction_file import FORMULA
@@ -162,7 +160,7 @@ class ClipTable:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self._corpus: Corpus
-        self._rows: list[dict[str, Any]] = []
+        self._columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}  # a dict a row takes four times as much
         self._counted = bytearray()  # row by row, whether its tokens were looked up
         self._files: list[State] = []
         self._journals: dict[str, State] = {}
@@ -180,16 +178,17 @@ class ClipTable:
             rows=tuple(self._whole(view.found[start:end])),
             found=len(view.found),
             seconds=view.seconds,
-            total=len(self._rows),
+            total=len(self._counted),
         )
 
     def facets(self, *, expression: str | None = None, sort: str | None = None) -> dict[str, dict[str, int]]:
         """How many of the clips found have each check, speaker, side and decision; the most frequent first."""
-        found = self._view(expression, sort).count(self._rows)
+        found = self._view(expression, sort).count(self._columns)
         return {name: {value: n for value, n in counts.most_common() if n > 0} for name, counts in found.items()}
 
     def ids(self, *, expression: str | None = None) -> list[str]:
-        return [self._rows[at]["id"] for at in self._view(expression, None).found]
+        found = self._view(expression, None).found  # first: it reads the columns anew where files have changed
+        return [self._columns["id"][at] for at in found]
 
     @property
     def held(self) -> Corpus:
@@ -197,10 +196,10 @@ class ClipTable:
         return self._corpus
 
     @property
-    def places(self) -> Mapping[str, int]:
-        """Clip id -> its place, as the corpus is now."""
+    def corpus(self) -> Corpus:
+        """The corpus as it is now."""
         self._refresh()
-        return self._corpus.places
+        return self._corpus
 
     def row(self, id: str) -> Row | None:
         """The row of one clip as it is now."""
@@ -208,10 +207,16 @@ class ClipTable:
         at = self._corpus.places.get(id)
         return None if at is None else self._whole([at])[0]
 
-    def rows(self, *, expression: str | None = None) -> Iterator[Row]:
-        """What is found, its tokens perhaps not looked up."""
-        found = self._view(expression, None).found  # first: it reads the rows anew where files have changed
-        return (self._rows[at] for at in found)
+    def reading(self, id: str) -> Reading | None:
+        """How one clip was read last."""
+        self._refresh()
+        at = self._corpus.places.get(id)
+        return None if at is None else self._tokens.reading(at)
+
+    def column(self, name: str) -> Sequence[Any]:
+        """A value of every clip, in the order of the corpus; tokens are perhaps not looked up."""
+        self._refresh()
+        return self._columns[name]
 
     def place_of(self, id: str, *, expression: str | None = None, sort: str | None = None) -> int | None:
         """Which clip of a list this is, from 0 on."""
@@ -230,20 +235,23 @@ class ClipTable:
             del self._views[next(iter(self._views))]
         self._views[expression, sort] = view
         if "tokens" in f"{expression} {sort}" and 0 in self._counted:
-            self._look_up(range(len(self._rows)))
-        view.look(self._rows)
+            self._look_up(range(len(self._counted)))
+        view.look(self._columns)
         return view
 
     def _whole(self, places: Iterable[int]) -> list[Row]:
         wanted = list(places)
         self._look_up(wanted)
-        return [self._rows[at] for at in wanted]
+        return [self._row(at) for at in wanted]
+
+    def _row(self, at: int) -> dict[str, Any]:
+        return {name: column[at] for name, column in self._columns.items()}
 
     def _look_up(self, places: Iterable[int]) -> None:
         """The tokens of these rows, of those that lack them still."""
         wanted = ((at, self._corpus.clips[at]) for at in places if not self._counted[at])
         for at, number in self._tokens.of(wanted):
-            self._rows[at]["tokens"], self._counted[at] = number, 1
+            self._columns["tokens"][at], self._counted[at] = number, 1
 
     def _refresh(self) -> None:
         files = [_state(path) for path in _read_by(self.ws)]
@@ -252,11 +260,7 @@ class ClipTable:
             self._read_all()
         elif ids := self._touched(journals):
             self._corpus = self._corpus.renewed(ids)
-            for id in ids:
-                if (at := self._corpus.places.get(id)) is not None:
-                    old, self._rows[at], self._counted[at] = self._rows[at], self._row(self._corpus.clips[at]), 0
-                    for view in self._views.values():
-                        view.changed(at, old)
+            self._renew([at for id in ids if (at := self._corpus.places.get(id)) is not None])
         self._files, self._journals = files, journals
 
     def _read_all(self) -> None:
@@ -265,11 +269,22 @@ class ClipTable:
         self._tokens = TokenLengths(self.ws, self._corpus.places)
         self._drafts = drafts.load(self.ws)
         self._per_second = read_thresholds(self.ws).frames_per_second
-        with _no_collector():  # it would walk through all the rows made so far, again and again
-            self._rows = [self._row(clip) for clip in self._corpus.clips]
-        self._counted = bytearray(len(self._rows))
+        self._columns = self._columns_of(self._corpus.clips)
+        self._counted = bytearray(len(self._corpus))
         for view in self._views.values():
             view.forget()
+
+    def _renew(self, places: list[int]) -> None:
+        """Rows of clips that changed."""
+        for at in places:
+            old = self._row(at)
+            for view in self._views.values():
+                view.changed(at, old)
+            self._counted[at] = 0
+        new = self._columns_of([self._corpus.clips[at] for at in places])
+        for name, column in self._columns.items():
+            for at, value in zip(places, new[name], strict=True):
+                column[at] = value
 
     def _touched(self, journals: Mapping[str, State]) -> set[str]:
         """Clips that something was decided or corrected of since the last look."""
@@ -285,47 +300,48 @@ class ClipTable:
                 ids |= set(self._corpus.decisions) | set(self._corpus.corrected)
         return ids
 
-    def _row(self, clip: Clip) -> dict[str, Any]:
-        corpus, marks, decision = self._corpus, self._corpus.marks(clip), self._corpus.decision(clip)
-        seconds, letters = decisions.stretch(clip, decision).seconds, count_letters(clip.text)
-        correction, side = corpus.correction(clip), corpus.split(clip)
-        draft = None if side or clip.text.strip() else self._drafts.get(clip.id)
-        taken, end = _rounded(seconds), round(clip.start + clip.seconds, 3)
-        why_not = decisions.why_left_out(clip, decision=decision, marks=marks)
+    def _columns_of(self, clips: Sequence[Clip]) -> dict[str, list[Any]]:
+        corpus = self._corpus
+        marks, decided = [corpus.marks(clip) for clip in clips], [corpus.decision(clip) for clip in clips]
+        sides, letters = [corpus.split(clip) for clip in clips], [count_letters(clip.text) for clip in clips]
+        heard = [decisions.stretch(clip, one).seconds for clip, one in zip(clips, decided, strict=True)]
+        taken, ends = [_rounded(one) for one in heard], [_rounded(clip.start + clip.seconds) for clip in clips]
+        trains = [
+            side == "train" and decisions.why_left_out(clip, decision=one, marks=found) is None
+            for clip, one, found, side in zip(clips, decided, marks, sides, strict=True)
+        ]
+        written = [corpus.correction(clip) for clip in clips]
+        drafted = [
+            None if side or clip.text.strip() else self._drafts.get(clip.id)
+            for clip, side in zip(clips, sides, strict=True)
+        ]
         return {
-            "id": clip.id,
-            "speaker": clip.speaker,
-            "split": side or "",
+            "id": [clip.id for clip in clips],
+            "speaker": [clip.speaker for clip in clips],
+            "split": [side or "" for side in sides],
             "seconds": taken,
-            "rate": clip.rate,
+            "rate": [clip.rate for clip in clips],
             "letters": letters,
-            "seconds_per_letter": round(seconds / letters, 4) if letters else None,
-            "tokens": None,
-            "frames": int(seconds * self._per_second),
-            "worst": min((mark.severity for mark in marks), key=SEVERITIES.index) if marks else "",
-            "marks": sorted({mark.check for mark in marks}) if marks else NO_MARKS,
-            "decision": decision.decision if decision else "",
-            "trains": side == "train" and why_not is None,
-            "audio": clip.audio,
-            "start": _rounded(clip.start),
-            "end": taken if end == taken else end,
-            "corrected": correction.by if correction else "",
-            "imported": corpus.as_imported(clip).text if correction else "",
-            "draft": draft.text if draft else "",
-            "confidence": draft.confidence if draft else None,
-            "text": clip.text,
+            "seconds_per_letter": [
+                round(one / count, 4) if count else None for one, count in zip(heard, letters, strict=True)
+            ],
+            "tokens": [None] * len(clips),
+            "frames": [int(one * self._per_second) for one in heard],
+            "worst": [min((one.severity for one in found), key=SEVERITIES.index, default="") for found in marks],
+            "marks": [sorted({one.check for one in found}) if found else NO_MARKS for found in marks],
+            "decision": [one.decision if one else "" for one in decided],
+            "trains": trains,
+            "audio": [clip.audio for clip in clips],
+            "start": [_rounded(clip.start) for clip in clips],
+            "end": [one if one == end else end for one, end in zip(taken, ends, strict=True)],
+            "corrected": [one.by if one else "" for one in written],
+            "imported": [
+                corpus.as_imported(clip).text if one else "" for clip, one in zip(clips, written, strict=True)
+            ],
+            "draft": [one.text if one else "" for one in drafted],
+            "confidence": [one.confidence if one else None for one in drafted],
+            "text": [clip.text for clip in clips],
         }
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _rounded(value: float) -> float:
