@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from olu.audit.check import SEVERITIES
-from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, whole
 from olu.core.told import TextTable, Told, Verbatim, quoted
@@ -23,6 +21,7 @@ from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import THRESHOLDS, read_thresholds
+from olu.stages.clip_columns import columns_of
 from olu.stages.clip_tokens import TokenLengths
 from olu.stages.clip_view import COLUMNS, ClipView, Row
 from olu.stages.verbs.corpus import SHOWN, ClipsOptions
@@ -31,7 +30,6 @@ CORRECTED = "* "  # before a text that is not the source's
 DRAFT = "? "  # before a draft
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
-NO_MARKS: list[str] = []  # most rows have none: they share this one
 VIEWS = 8  # questions whose answers are kept
 JOURNALS: dict[str, Callable[[Workspace], Journal[Any]]] = {
     "decisions.jsonl": decisions.journal,
@@ -269,10 +267,13 @@ class ClipTable:
         self._tokens = TokenLengths(self.ws, self._corpus.places)
         self._drafts = drafts.load(self.ws)
         self._per_second = read_thresholds(self.ws).frames_per_second
-        self._columns = self._columns_of(self._corpus.clips)
+        self._columns = self._made(self._corpus.clips)
         self._counted = bytearray(len(self._corpus))
         for view in self._views.values():
             view.forget()
+
+    def _made(self, clips: Sequence[Clip]) -> dict[str, list[Any]]:
+        return columns_of(self._corpus, clips, drafts=self._drafts, per_second=self._per_second)
 
     def _renew(self, places: list[int]) -> None:
         """Rows of clips that changed."""
@@ -281,7 +282,7 @@ class ClipTable:
             for view in self._views.values():
                 view.changed(at, old)
             self._counted[at] = 0
-        new = self._columns_of([self._corpus.clips[at] for at in places])
+        new = self._made([self._corpus.clips[at] for at in places])
         for name, column in self._columns.items():
             for at, value in zip(places, new[name], strict=True):
                 column[at] = value
@@ -299,55 +300,6 @@ class ClipTable:
             if not grown:  # written anew: what it no longer holds was taken back
                 ids |= set(self._corpus.decisions) | set(self._corpus.corrected)
         return ids
-
-    def _columns_of(self, clips: Sequence[Clip]) -> dict[str, list[Any]]:
-        corpus = self._corpus
-        marks, decided = [corpus.marks(clip) for clip in clips], [corpus.decision(clip) for clip in clips]
-        sides, letters = [corpus.split(clip) for clip in clips], [count_letters(clip.text) for clip in clips]
-        heard = [decisions.stretch(clip, one).seconds for clip, one in zip(clips, decided, strict=True)]
-        taken, ends = [_rounded(one) for one in heard], [_rounded(clip.start + clip.seconds) for clip in clips]
-        trains = [
-            side == "train" and decisions.why_left_out(clip, decision=one, marks=found) is None
-            for clip, one, found, side in zip(clips, decided, marks, sides, strict=True)
-        ]
-        written = [corpus.correction(clip) for clip in clips]
-        drafted = [
-            None if side or clip.text.strip() else self._drafts.get(clip.id)
-            for clip, side in zip(clips, sides, strict=True)
-        ]
-        return {
-            "id": [clip.id for clip in clips],
-            "speaker": [clip.speaker for clip in clips],
-            "split": [side or "" for side in sides],
-            "seconds": taken,
-            "rate": [clip.rate for clip in clips],
-            "letters": letters,
-            "seconds_per_letter": [
-                round(one / count, 4) if count else None for one, count in zip(heard, letters, strict=True)
-            ],
-            "tokens": [None] * len(clips),
-            "frames": [int(one * self._per_second) for one in heard],
-            "worst": [min((one.severity for one in found), key=SEVERITIES.index, default="") for found in marks],
-            "marks": [sorted({one.check for one in found}) if found else NO_MARKS for found in marks],
-            "decision": [one.decision if one else "" for one in decided],
-            "trains": trains,
-            "audio": [clip.audio for clip in clips],
-            "start": [_rounded(clip.start) for clip in clips],
-            "end": [one if one == end else end for one, end in zip(taken, ends, strict=True)],
-            "corrected": [one.by if one else "" for one in written],
-            "imported": [
-                corpus.as_imported(clip).text if one else "" for clip, one in zip(clips, written, strict=True)
-            ],
-            "draft": [one.text if one else "" for one in drafted],
-            "confidence": [one.confidence if one else None for one in drafted],
-            "text": [clip.text for clip in clips],
-        }
-
-
-def _rounded(value: float) -> float:
-    """To milliseconds; the number itself where it is round already: with 100,000 rows, a copy of each is megabytes."""
-    short = round(value, 3)
-    return value if short == value else short
 
 
 def _read_by(ws: Workspace) -> list[Path]:
