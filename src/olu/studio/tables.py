@@ -21,7 +21,7 @@ from olu.stages.clips import ClipList, ClipTable
 from olu.studio.roots import NotHere
 
 PAGE = 50  # rows
-MOST_TABLES = 3  # workspaces whose tables are held: one of 100,000 clips takes some 150 MB
+MOST_TABLES = 3  # workspaces whose tables are held: one of 100,000 clips takes some 110 MB
 NONE = "-"  # in addresses: no side, undecided
 GROUPS = {"check": "marks", "speaker": "speaker", "side": "split", "decision": "decision"}  # chips -> column
 
