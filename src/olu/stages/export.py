@@ -125,6 +125,13 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     return (yield from _written(subject, wish, to, path=path, given=True))
 
 
+def voice_at(ws: Workspace, run: Run, step: int, path: Path) -> Job[ExportSummary]:
+    """The voice of a step, for a run that need not be among the workspace's own."""
+    subject = from_run(ws, run, step, name=run.name, licence="", override="")
+    subject = without_worse_refining(ws, _with_tones(subject, ws))
+    return (yield from _written(subject, ExportOptions(source=ws.root), None, path=path, given=True))
+
+
 OF_A_RUN = (
     "run",
     "step",
