@@ -341,6 +341,7 @@ class VerbWorkspace(Workspace):
         only: str = '',
         run: str | None = None,
         step: int | None = None,
+        speaker: str | None = None,
         checkpoints: str | None = None,
         collusion: bool = False,
         seed: int = 0,

@@ -149,7 +149,11 @@ def test_the_written_recipe_reads_back_the_same(tmp_path: Path) -> None:
         assert again == family("vits").config.model_validate(recipe.model)
         assert back.model_copy(update={"model": {}}) == recipe.model_copy(update={"model": {}})
         values = tomllib.loads(text)
-        for section in ("data", "plan", "guards"):  # every default is written out, but for augmentation that is not asked
+        for section in (
+            "data",
+            "plan",
+            "guards",
+        ):  # every default is written out, but for augmentation that is not asked
             fields = type(getattr(recipe, section)).model_fields
             assert values[section].keys() == {name for name in fields if not name.startswith(AUGMENT)}
 

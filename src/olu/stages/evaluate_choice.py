@@ -28,7 +28,8 @@ def choose_step(ws: Workspace, name: str, *, device: str | None) -> Job[dict[str
     """The best kept step, written to best.json with the reason. Test sentences have no say: they judge afterwards."""
     from olu.evaluate.judge import judge
 
-    run, corpus = voice_named(ws, name), Corpus.open(ws)
+    run = voice_named(ws, name)
+    corpus = Corpus.open(ws).resampled(run.recipe.data.resample)  # as the voice learnt them
     held = {clip.id: clip for clip in corpus if corpus.split(clip) == "valid" and corpus.why_not(clip) is None}
     before = run.best or {}
     if not held or len(run.checkpoints().steps()) < 2:

@@ -27,6 +27,7 @@ class EvaluateOptions:
     only: str = option("Only these metrics: cer,mcd", default="", metavar="NAMES")
     run: str | None = option("Default: the newest finished run.")
     step: int | None = option("Default: the run's best step.")
+    speaker: str | None = option("Of a voice of several: only this one, whose recordings these are.", metavar="NAME")
     checkpoints: str | None = option("Curves over checkpoints.", metavar="all|N")
     collusion: bool = flag("Ask a second recogniser too. Slow.")
     seed: int = option("Of the voice's own chance.", default=0)
