@@ -377,6 +377,7 @@ class VerbWorkspace(Workspace):
         output: str | Path | None = None,
         vocoder: str = '',
         language: str = '',
+        accent: str = '',
         with_training: bool = False,
         noise: float | None = None,
         bits: int | None = None,
