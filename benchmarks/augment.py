@@ -1,8 +1,9 @@
-"""What each kind of augmentation is worth to a recogniser: equal steps with and without it, heard on the same held-out clips.
+"""What each kind of augmentation is worth to a recogniser: equal steps with and without it, on the same held-out clips.
 
-    python benchmarks/augment.py WS --steps 600 --minutes 20 --arms plain,speed,noise
+    python benchmarks/augment.py WS --steps 600 --arms plain,speed,noise [--small] [--bare]
 
-WS is a read workspace with a validation side. Every arm begins from the same drawn weights. Finished arms are kept in WS/tune.
+WS is a read workspace with a validation side. Every arm begins from the same drawn weights; finished arms are kept in
+WS/tune, and one that was broken off goes on.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ ARMS = {
 }
 
 
-def settings(steps: int, clips: int, *, masks: bool) -> list[str]:
+SMALL = ("model.size=tiny", "model.width=96", "model.blocks=3", "model.channels=8", "model.subsample=4")
+
+
+def settings(steps: int, clips: int, *, masks: bool, small: bool) -> list[str]:
     made = [
         "family=recogniser",
-        "model.size=cpu",
+        *(SMALL if small else ("model.size=cpu",)),
         "data.hold_back=0.0",
         "data.max_seconds=15",
         "data.valid_clips=64",
@@ -58,7 +62,7 @@ def trained(ws: Workspace, name: str, changes: list[str]) -> tuple[Run, float]:
     recipe = read_recipe(None, changes)
     folder = ws.root / "tune" / f"arm-{name}"
     finish(prepare_run(ws, recipe))
-    held = [one for one in Run.all(folder)]
+    held = Run.all(folder)
     run = held[-1] if held else None
     job = set_up(ws, recipe if run is None else run.recipe, device="cpu", run=run)
     run = run or Run.create(folder, job.recipe, facts=job.facts, documents=job.documents)
@@ -92,15 +96,17 @@ def main() -> None:
     asked.add_argument("--clips", type=int, default=112)
     asked.add_argument("--arms", default=",".join(ARMS))
     asked.add_argument("--bare", action="store_true", help="without the recogniser's own changes of speed and noise")
+    asked.add_argument("--small", action="store_true", help="a network of 0.2 M weights, for a look within minutes")
     given = asked.parse_args()
     ws, results = Workspace.open(given.ws), dict[str, dict[str, tuple[float, float]]]()
     for name in given.arms.split(","):
-        known = f"{name}{'-bare' if given.bare else ''}-{given.steps}"
+        known = f"{name}{'-bare' if given.bare else ''}{'-small' if given.small else ''}-{given.steps}"
         path = ws.root / "tune" / f"{known}.json"
         if path.exists():
             results[name] = json.loads(path.read_text())["clips"]
         else:
-            run, seconds = trained(ws, known, settings(given.steps, given.clips, masks=not given.bare) + ARMS[name])
+            chosen = settings(given.steps, given.clips, masks=not given.bare, small=given.small)
+            run, seconds = trained(ws, known, chosen + ARMS[name])
             results[name] = heard(ws, run)
             path.write_text(json.dumps({"clips": results[name], "cpu_seconds": round(seconds, 1)}))
         ids = list(results[name])
