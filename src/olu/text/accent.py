@@ -45,6 +45,19 @@ class Accent:
         return [*said, f"tones it never learnt, which are not heard: {lost}"] if lost else said
 
 
+def _tones(learnt: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """By what a downstep is replaced, and the tones of Igbo and its like that have no stand-in."""
+    near = next((one for one in NEAR_DOWNSTEP if one in learnt), "")
+    tones = {"D": near} if near and "D" not in learnt else {}
+    return tones, tuple(one for one in ("H", "L", "D") if one not in learnt and one not in tones)
+
+
+def _beside(learnt: Sequence[str], *, stressed: bool) -> set[str]:
+    """The marks that a voice of streams can be given."""
+    known = {TONE_LETTERS[one] for one in learnt} | ({UNKNOWN_TONE} if learnt else set())
+    return known | ({STRESS} if stressed else set())
+
+
 def is_far(phone: str, by: Sequence[str]) -> bool:
     """Whether a sound is said with one of another place or manner."""
     return len(by) == 1 and apart(phone, by[0]) >= FAR
@@ -66,15 +79,11 @@ def with_accent(
     first = sounds & set(of_accent.phones) if isinstance(of_accent, PhoneFrontend) else sounds
     replaced = {one: nearest(one, sounds, first=first) for one in open_.phones if one not in sounds}
     learnt = [name for name, sign in TONE_LETTERS.items() if any(sign in one for one in {*held, *symbols})]
-    tones = {}
-    if "D" not in learnt and (near := next((one for one in NEAR_DOWNSTEP if one in learnt), "")):
-        tones["D"] = near
-    lost = tuple(one for one in ("H", "L", "D") if one not in learnt and one not in tones)
+    tones, lost = _tones(learnt)
     known = set(symbols)
     if isinstance(vocabulary, StreamVocabulary):  # tones and stress stand beside their sounds
         marks = "separate"
-        known |= {TONE_LETTERS[one] for one in learnt} | ({UNKNOWN_TONE} if learnt else set())
-        known |= {STRESS} if any(STRESS in one for one in held) else set()
+        known |= _beside(learnt, stressed=any(STRESS in one for one in held))
     frontend = PhoneFrontend(
         open_.pack, marks=marks, inventory=known, nearest=Replacements(phones=replaced, tones=tones)
     )
