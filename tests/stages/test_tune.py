@@ -285,6 +285,20 @@ def test_a_sentence_is_scored_as_a_training_chooses_its_best_step() -> None:
     assert found == {"a": pytest.approx(0.5), "b": pytest.approx(3.0), "c": pytest.approx(3.0)}
 
 
+def test_while_nothing_is_heard_nobody_wins() -> None:
+    """A recogniser that writes a few letters by chance is no better than one that writes none."""
+    scores = {"1": [0.99, 0.98, 0.99, 0.97], "2": [1.0, 1.0, 1.0, 1.0]}
+    runs = tuple(
+        SweepRun((f"a={name}",), name, {2: SentenceScores(dict(zip("abcd", one, strict=True)))})
+        for name, one in scores.items()
+    )
+    sweep = Sweep("", "", "recogniser", "ears", 4, tuple("abcd"), runs, bar=0.8, path="tune/sweep-001.json")
+    assert is_worse(runs[1], runs[0]) and not sweep.tells(2)
+    assert finish(tune._without_beaten(sweep, 2)) == sweep
+    ended = replace(sweep, steps=2)
+    assert "tells nothing" in ended.sentence() and replace(ended, bar=None).tells(2)
+
+
 def test_only_an_interval_above_nothing_is_worse() -> None:
     def run(name: str, values: list[float]) -> SweepRun:
         return SweepRun((f"a={name}",), name, {4: SentenceScores(dict(zip("abcdef", values, strict=True)))})

@@ -78,7 +78,7 @@ class TuneSummary:
         yield TextTable([*keys, "steps", "score", "behind the best", "what became of it"], rows)
         yield f"Score: {sweep.judge}; lower is better. In brackets: 95 % of draws of the sentences."
         yield sweep.sentence()
-        if sweep.equals():
+        if sweep.equals() or not sweep.tells(sweep.steps):
             yield Caution("with more --steps, --minutes or --sentences the others may be told apart")
         if self.fresh:
             yield f"{sweep.name} was made with these settings already: nothing to do (--new tries again)"
@@ -247,7 +247,8 @@ def _begun(
     if options.steps is None:
         yield Note(f"{steps} steps for each of {len(points)} runs, {length(pace * steps)} of training at most")
     runs = tuple(SweepRun(changes=point.changes) for point in points)
-    sweep = Sweep(asked, corpus_of(ws), family.name, judge.name, steps, tuple(held), runs, path=str(new_path(ws)))
+    kept = {"judge": judge.name, "bar": judge.bar, "clips": tuple(held), "runs": runs, "path": str(new_path(ws))}
+    sweep = Sweep(asked=asked, corpus=corpus_of(ws), family=family.name, steps=steps, **kept)
     sweep.save()
     return sweep
 
@@ -324,7 +325,7 @@ def _run_of(ws: Workspace, sweep: Sweep, number: int, recipe: Recipe, *, device:
 def _without_beaten(sweep: Sweep, step: int) -> Job[Sweep]:
     """Runs that are surely worse than the best of this step go no further: the difference's interval excludes 0."""
     leader = sweep.leader(step)
-    if step >= sweep.steps or leader is None:
+    if step >= sweep.steps or leader is None or not sweep.tells(step):
         return sweep
     for number, run in enumerate(sweep.runs):
         if run.left or not is_worse(run, leader, step=step):

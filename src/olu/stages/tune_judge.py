@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from olu.train.setup.job import TrainingJob
 
 HEARD, LOSS = "heard", "loss"
+MOST_WRONG = 0.8  # of the letters: above it nothing is heard yet, and noise decides who is better
 UNSAID = 3.0  # the heard score of a sentence that cannot be said: faulty, of no length, not understood
 
 
@@ -51,6 +52,11 @@ class SweepJudge(Protocol):
     @property
     def name(self) -> str:
         """What judges, and with what."""
+        ...
+
+    @property
+    def bar(self) -> float | None:
+        """The score from which on a run has not begun to do what it is judged by; nothing where there is no such."""
         ...
 
     def scores(self, trained: TrainedStep, clips: Sequence[str]) -> Job[SentenceScores]: ...
@@ -80,6 +86,7 @@ class LossJudge:
     """The figure that chooses the best step of a run, clip by clip."""
 
     figure: str
+    bar: float | None = None
 
     @property
     def name(self) -> str:
@@ -108,6 +115,7 @@ class LetterJudge:
     """A recogniser's own: the share of wrong letters in recordings it has not learnt from."""
 
     ws: Workspace
+    bar: float | None = MOST_WRONG
 
     @property
     def name(self) -> str:
@@ -135,6 +143,7 @@ class VoiceJudge:
     listener: str
     device: str
     known: dict[float, References] = field(default_factory=dict)  # by what the recordings were resampled by
+    bar: float | None = MOST_WRONG
 
     @property
     def name(self) -> str:

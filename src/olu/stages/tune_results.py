@@ -78,6 +78,7 @@ class Sweep:
     steps: int
     clips: tuple[str, ...]  # the sentences that judge
     runs: tuple[SweepRun, ...]
+    bar: float | None = None  # the best score that still tells nothing
     done: bool = False
     path: str = ""
 
@@ -98,6 +99,12 @@ class Sweep:
         judged = [run for run in self.runs if step in run.scores and not run.left]
         return min(judged, key=lambda run: run.scores[step].mean().middle or 0.0, default=None)
 
+    def tells(self, step: int) -> bool:
+        """Whether the best run of a step has begun to do what it is judged by."""
+        leader = self.leader(step)
+        score = None if leader is None else leader.scores[step].mean().middle
+        return score is not None and (self.bar is None or score < self.bar)
+
     @property
     def best(self) -> SweepRun | None:
         return self.leader(self.steps)
@@ -116,6 +123,8 @@ class Sweep:
             f"{self.name} ({many(len(self.runs), 'run')} of {self.steps} steps, {many(len(self.clips), 'sentence')},"
             f" {self.judge}) found {best} best: {told(best.newest.mean())}"
         )
+        if not self.tells(self.steps):
+            return f"{said}; which tells nothing, for no run has begun to be understood: give more steps"
         if alike := self.equals():
             return f"{said}; not told apart from {' and from '.join(map(str, alike))}"
         return said
@@ -179,5 +188,5 @@ def findings(ws: Workspace, family: str) -> Iterator[str]:
     except WorkspaceError as bad:
         yield str(bad)
     for one in newest.values():
-        if one.best is not None:
+        if one.best is not None and one.tells(one.steps):
             yield f"{one.sentence()}: take it with {' '.join(f'--set {change}' for change in one.best.changes)}"
