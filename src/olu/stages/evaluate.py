@@ -162,8 +162,9 @@ def _bench(place: Path, wish: EvaluateOptions) -> Job[Bench]:
         files = of_files(wish.wavs, language=ws.language)
     elif own:
         assert ws
-        asked = {"seed": wish.seed, "noise": wish.noise, "speaker": wish.speaker}
-        speaker = yield from of_workspace(ws, run=wish.run, step=wish.step, **asked)
+        speaker = yield from of_workspace(
+            ws, run=wish.run, step=wish.step, seed=wish.seed, noise=wish.noise, speaker=wish.speaker
+        )
     else:
         held = corpus.fingerprint if corpus else None
         speaker = of_voice(place, seed=wish.seed, noise=wish.noise, corpus=held, speaker=wish.speaker)

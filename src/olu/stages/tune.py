@@ -247,8 +247,17 @@ def _begun(
     if options.steps is None:
         yield Note(f"{steps} steps for each of {len(points)} runs, {length(pace * steps)} of training at most")
     runs = tuple(SweepRun(changes=point.changes) for point in points)
-    kept = {"judge": judge.name, "bar": judge.bar, "clips": tuple(held), "runs": runs, "path": str(new_path(ws))}
-    sweep = Sweep(asked=asked, corpus=corpus_of(ws), family=family.name, steps=steps, **kept)
+    sweep = Sweep(
+        asked=asked,
+        corpus=corpus_of(ws),
+        family=family.name,
+        judge=judge.name,
+        steps=steps,
+        clips=tuple(held),
+        runs=runs,
+        bar=judge.bar,
+        path=str(new_path(ws)),
+    )
     sweep.save()
     return sweep
 
