@@ -116,6 +116,27 @@ def _row(sweep: Sweep, run: SweepRun) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class SweepRequest:
+    """What is to be tried, with the recipe of every point, and what judges."""
+
+    ws: Workspace
+    options: TuneOptions
+    points: Sequence[SweepPoint]
+    recipes: Sequence[Recipe]
+    family: Family
+    judge: SweepJudge
+    device: str
+
+    @property
+    def key(self) -> str:
+        """A hash of all that decides what comes out."""
+        options = self.options
+        asked = [options.steps, options.minutes, options.sentences, self.judge.name, self.device.partition(":")[0]]
+        recipes = [made.model_dump(mode="json") for made in self.recipes]
+        return hash_value([recipes, [list(point.changes) for point in self.points], asked, corpus_of(self.ws)])
+
+
 def run(options: TuneOptions) -> Job[TuneSummary]:
     """`olu tune`"""
     need_training("olu tune")
@@ -133,7 +154,7 @@ def run(options: TuneOptions) -> Job[TuneSummary]:
     folder.mkdir(exist_ok=True)
     try:
         with locked(folder):
-            return (yield from _swept(ws, options, points, recipes, family, judge, device))
+            return (yield from _swept(SweepRequest(ws, options, points, recipes, family, judge, device)))
     except LockHeld as other:
         raise TrainError(f"another sweep of {ws.root} is at work: wait for it or stop it{other}") from None
 
@@ -161,22 +182,9 @@ def _recipes(
     return recipes, family
 
 
-def _swept(
-    ws: Workspace,
-    options: TuneOptions,
-    points: Sequence[SweepPoint],
-    recipes: Sequence[Recipe],
-    family: Family,
-    judge: SweepJudge,
-    device: str,
-) -> Job[TuneSummary]:
-    asked = hash_value(
-        [
-            [made.model_dump(mode="json") for made in recipes],
-            [list(point.changes) for point in points],
-            [options.steps, options.minutes, options.sentences, judge.name, corpus_of(ws), device.partition(":")[0]],
-        ]
-    )
+def _swept(request: SweepRequest) -> Job[TuneSummary]:
+    ws, options, recipes = request.ws, request.options, request.recipes
+    asked = request.key
     known = [] if options.new else [one for one in sweeps(ws) if one.asked == asked]
     if known and known[-1].done:
         return TuneSummary(known[-1], _write_recipe(options, known[-1], recipes), True, 0.0)
@@ -184,14 +192,14 @@ def _swept(
         sweep = known[-1]
         yield Note(f"going on with {sweep.name}")
     else:
-        sweep = yield from _begun(ws, options, points, recipes, family, judge, device, asked=asked)
+        sweep = yield from _begun(request, asked=asked)
     seconds = 0.0
-    with heeded() as request:
+    with heeded() as halt:
         for step in rungs(sweep.steps):
             for number, point in enumerate(sweep.runs):
                 if point.left or step in point.scores:
                     continue
-                work = _judged(ws, sweep, number, recipes[number], judge, request, step=step, device=device)
+                work = _judged(request, sweep, number, halt, step=step)
                 sweep, spent = yield from phase(str(point), work)
                 seconds += spent
             sweep = yield from _without_beaten(sweep, step)
@@ -204,26 +212,17 @@ def _swept(
     return TuneSummary(sweep, _write_recipe(options, sweep, recipes), False, seconds)
 
 
-def _begun(
-    ws: Workspace,
-    options: TuneOptions,
-    points: Sequence[SweepPoint],
-    recipes: Sequence[Recipe],
-    family: Family,
-    judge: SweepJudge,
-    device: str,
-    *,
-    asked: str,
-) -> Job[Sweep]:
+def _begun(request: SweepRequest, *, asked: str) -> Job[Sweep]:
     """A new sweep: how many steps its runs have, and the sentences that all of them are judged by."""
     from olu.train.dry_run import dry_run
 
+    ws, options, points, judge = request.ws, request.options, request.points, request.judge
     clips: list[str] | None = None
     pace = 0.0
-    for number, (point, recipe) in enumerate(zip(points, recipes, strict=True), 1):
+    for number, (point, recipe) in enumerate(zip(points, request.recipes, strict=True), 1):
         short = shortened(recipe, options.steps or WORTH)
         yield from prepare_run(ws, short)
-        job = set_up(ws, short, device=device)
+        job = set_up(ws, short, device=request.device)
         learnt = set(job.train)
         own = [clip for clip in job.valid if clip not in learnt]
         clips = own if clips is None else [clip for clip in clips if clip in own]
@@ -250,7 +249,7 @@ def _begun(
     sweep = Sweep(
         asked=asked,
         corpus=corpus_of(ws),
-        family=family.name,
+        family=request.family.name,
         judge=judge.name,
         steps=steps,
         clips=tuple(held),
@@ -262,19 +261,9 @@ def _begun(
     return sweep
 
 
-def _judged(
-    ws: Workspace,
-    sweep: Sweep,
-    number: int,
-    recipe: Recipe,
-    judge: SweepJudge,
-    request: Request,
-    *,
-    step: int,
-    device: str,
-) -> Job[tuple[Sweep, float]]:
+def _judged(request: SweepRequest, sweep: Sweep, number: int, halt: Request, *, step: int) -> Job[tuple[Sweep, float]]:
     """One run trained on to `step`, judged there and written down; and the seconds its steps took."""
-    held, job = yield from _run_of(ws, sweep, number, shortened(recipe, sweep.steps), device=device)
+    held, job = yield from _run_of(request, sweep, number)
     with held.locked():
         engine = job.engine(held)
         if engine.checkpoints.steps():
@@ -282,7 +271,7 @@ def _judged(
         held.rewind_records(engine.step, rewinds=engine.rewinds)
         point = replace(sweep.runs[number], run=held.name)
         trained = TrainedStep(held, job, engine)
-        engine.asked = request
+        engine.asked = halt
         left, seconds = yield from _trained_to(step, held, job, engine, steps=sweep.steps)
         if engine.halted:
             again = f"the same command goes on with {sweep.name}"
@@ -292,7 +281,7 @@ def _judged(
         if left or engine.step < step:
             point = replace(point, left=f"stopped at step {engine.step}: {left or 'nothing better came'}")
         else:
-            found = yield from judge.scores(trained, sweep.clips)
+            found = yield from request.judge.scores(trained, sweep.clips)
             point = replace(point, scores={**point.scores, step: found})
     sweep = sweep.with_run(number, point)
     sweep.save()
@@ -316,8 +305,9 @@ def _trained_to(step: int, run: Run, job: TrainingJob, engine: Engine, *, steps:
     return left, seconds
 
 
-def _run_of(ws: Workspace, sweep: Sweep, number: int, recipe: Recipe, *, device: str) -> Job[tuple[Run, TrainingJob]]:
+def _run_of(request: SweepRequest, sweep: Sweep, number: int) -> Job[tuple[Run, TrainingJob]]:
     """The run of a point: the one that was begun, else a new one."""
+    ws, device, recipe = request.ws, request.device, shortened(request.recipes[number], sweep.steps)
     mark = [sweep.asked, sweep.name, number]
     folder = sweep_folder(ws)
     begun = [one for one in Run.all(folder) if not one.fault and one.document("facts.json").get(SWEEP) == mark]
