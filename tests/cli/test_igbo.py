@@ -122,9 +122,7 @@ def test_the_road_from_waxal_to_a_voice(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     mirror(tmp_path, monkeypatch, waxal(LONG_MINUTES, 4))
     for words in commands("From WAXAL's recordings"):
-        done = fine(*words, *MORE.get(words[0], ()))
-        if words[0] == "cut":
-            assert re.search(r"\b1 clips?\b", done.out), done.out
+        fine(*words, *MORE.get(words[0], ()))
     corpus = Corpus.open(Workspace.open(Path("igbo")))
     taken = [corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None]
     assert len(taken) > 100 and max(taken) <= 20.5
