@@ -11,16 +11,27 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.told import Remedy
 from olu.evaluate.evaluation import FILE
-from olu.evaluate.listening import KINDS, SOUNDS, TEST, ListeningTest, all_tests, journal, load_test, place_of, trials
+from olu.evaluate.listening import (
+    KINDS,
+    SOUNDS,
+    TEST,
+    ListeningTest,
+    all_tests,
+    give_answer,
+    journal,
+    load_test,
+    place_of,
+    trials,
+)
 from olu.evaluate.listening_results import result_of
 from olu.families.runs import kind_of, whole_runs
-from olu.stages.listening import give_answer
 from olu.studio.pages.people import shown, shown_once
 from olu.studio.parity import same_as
 from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS, CurrentPerson, Person
 from olu.studio.render import page
 from olu.studio.roots import NotHere, StudioWorkspace
 from olu.studio.state import CurrentStudio
+from olu.studio.words import t
 
 router = APIRouter()
 MOST_PEOPLE = 100
@@ -160,7 +171,7 @@ def answer(studio: CurrentStudio, person: CurrentPerson, ws: str, test: str, ask
 def sound(studio: CurrentStudio, ws: str, test: str, file: str) -> Response:
     place = studio.workspace(ws)
     if file not in _test(place, test).files:
-        raise NotHere("there is no such sound")
+        raise NotHere(t("there is no such sound"))
     data = (place_of(place, test) / SOUNDS / f"{file}.flac").read_bytes()
     return Response(data, media_type="audio/flac", headers={"Cache-Control": "private, max-age=3600"})
 
@@ -172,5 +183,5 @@ def _listener(person: Person) -> str:
 def _test(place: StudioWorkspace, name: str) -> ListeningTest:
     folder = next((path for path in all_tests(place) if path.name == name), None)
     if folder is None or not (folder / TEST).is_file():
-        raise NotHere("there is no such listening test")
+        raise NotHere(t("there is no such listening test"))
     return load_test(folder)
