@@ -282,3 +282,18 @@ def test_no_module_imports_itself_by_way_of_others_not_even_inside_a_function() 
             reached.setdefault(one.file, set()).add(file)
     assert sum(map(len, reached.values())) > 1000  # else this test looks at nothing
     assert not _cycles(reached)
+
+
+def _packages(file: str) -> list[str]:
+    """The __init__.py of every folder above a file: they run before it does."""
+    return [f"{folder}/__init__.py" for folder in Path(file).parents if str(folder) != "."]
+
+
+def test_every_module_can_be_imported_first() -> None:
+    """What runs when it is imported, the packages above it included, never comes back to it unfinished."""
+    reached: dict[str, set[str]] = {}
+    for one in IMPORTS:
+        file = _file_of(one.module) if one.target and one.at_top else ""
+        begun = {one.file, *_packages(one.file)}  # run before the import does
+        reached.setdefault(one.file, set()).update({file, *_packages(file)} - begun if file else ())
+    assert not _cycles(reached)
