@@ -1,4 +1,4 @@
-"""Counts for all tests: `make test` tries a few hundred made inputs, `make soak` thousands. And which files go first."""
+"""Counts for all tests (`make test` tries hundreds of made inputs, `make soak` thousands), and which files go first."""
 
 from __future__ import annotations
 
