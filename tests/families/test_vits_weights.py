@@ -170,6 +170,13 @@ def _ours(settings: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key != "duration_predictor_filter_channels"}
 
 
+def test_a_network_without_memory_has_the_same_names_and_shapes() -> None:
+    with torch.device("meta"):
+        bare = Generator(VitsConfig(size="tiny"), vocab_size=12, num_speakers=2).state_dict()
+    full = Generator(VitsConfig(size="tiny"), vocab_size=12, num_speakers=2).state_dict()
+    assert [(name, one.shape) for name, one in bare.items()] == [(name, one.shape) for name, one in full.items()]
+
+
 def test_half_precision_folds_in_full(little: transformers.VitsModel) -> None:
     half = {name: value.half() for name, value in little.state_dict().items()}
     full = fold({name: value.float() for name, value in half.items()})
