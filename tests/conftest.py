@@ -34,4 +34,4 @@ LONG = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     home = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(home).as_posix() not in LONG)
+    items.sort(key=lambda item: os.path.relpath(item.path, home).replace(os.sep, "/") not in LONG)
