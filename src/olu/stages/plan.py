@@ -293,7 +293,7 @@ def _made(
         family, why, notes = yield from preferred(ws, bare, device=machine.device)
     if family.advice is None:
         raise TrainError(f"the family {family.name!r} has no plan of its own: write a recipe")
-    base = foundation_of(family, bare) if bare.base else None
+    base = foundation_of(family, bare, language=ws.language) if bare.base else None
     if base is None:
         check(family.config, bare.model, where="recipe [model]")
     heard = yield from phase("listening", audit(ws))
@@ -302,7 +302,7 @@ def _made(
         raise NothingToPlan(f"no clip is left to train on: 'olu audit {ws.root}' says why")
     case = Case(material=material, machine=machine, base=base, given=given, why=why)
     if may_take and case.asked("model.size") is None and (advice := _scratch_advice(ws, case, family)):
-        case = replace(case, base=_taken(family, bare, advice))
+        case = replace(case, base=_taken(ws, family, bare, advice))
     made = make_plan(case, family)
     return replace(made, notes=(*made.notes, *notes)), case, family
 
@@ -335,10 +335,10 @@ def preferred(
     return usual, "", tuple(said)
 
 
-def _taken(family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | None:
+def _taken(ws: Workspace, family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | None:
     if not advice.to_take:
         return None
-    base = foundation_of(family, recipe.model_copy(update={"base": advice.to_take}))
+    base = foundation_of(family, recipe.model_copy(update={"base": advice.to_take}), language=ws.language)
     return replace(base, why=advice.sentence_of_taking())
 
 
