@@ -29,6 +29,7 @@ from olu.stages.audit import audit, read_thresholds
 from olu.stages.bases import BaseAdvice, advise
 from olu.stages.import_ import doubts_of
 from olu.stages.train_setup import first_command, prepare_run, set_up
+from olu.stages.tune_results import findings
 from olu.stages.verbs.training import PlanOptions
 from olu.train.base_facts import licence_of
 from olu.train.family import Family
@@ -130,6 +131,7 @@ def plan(
     if write and family_named(read_recipe(None, changes).family).kind != "voice":
         raise TrainError(f"{path} is the recipe of the voice, and a recogniser is none: --print shows its plan")
     made, case, family = yield from _made(ws, changes=changes, machine=machine, may_take=not scratch)
+    made = replace(made, notes=(*made.notes, *findings(ws, family.name)))
     advice = _scratch_advice(ws, case, family)
     if write and not scratch:
         _refuse_unasked(advice, made)
