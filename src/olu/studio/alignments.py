@@ -21,6 +21,7 @@ from olu.corpus.hand_bounds import HandBounds
 from olu.corpus.line_index import LineIndex
 from olu.studio.roots import NotHere
 from olu.studio.tables import HeldTable, Tables, has_clips
+from olu.studio.words import t
 
 SCORE = re.compile(rb'"score": ([-\d.e+]+)')
 MOST = 3  # workspaces
@@ -116,7 +117,7 @@ class HeldAlignments:
         if hand is not None and hand_bounds.counts(hand, found):
             return hand_bounds.by_hand(hand, found), hand
         if found is None:
-            raise NotHere(f"clip {id[:120]!r} is not aligned: run 'olu align' for this workspace")
+            raise NotHere(t("clip {id} is not aligned: run 'olu align' for this workspace", id=repr(id[:120])))
         return found, None
 
 

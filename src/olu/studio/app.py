@@ -24,7 +24,7 @@ from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.settings import StudioSettings
 from olu.studio.state import Studio
-from olu.studio.words import LanguageOfRequest
+from olu.studio.words import LanguageOfRequest, t
 
 # One line each: a module of olu.studio.pages with a `router`. The first one is there before the others.
 PAGES = (
@@ -128,5 +128,5 @@ async def _misread(request: Request, wrong: Any) -> Response:
 
 
 async def _other(request: Request, wrong: Any) -> Response:
-    known = {404: "there is nothing at this address", 405: "this address takes another method"}
+    known = {404: t("there is nothing at this address"), 405: t("this address takes another method")}
     return _answer(request, wrong.status_code, known.get(wrong.status_code, str(wrong.detail)))

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 
 from olu.pages.render import style_sheet
 from olu.studio.roots import NotHere
-from olu.studio.words import languages
+from olu.studio.words import languages, t
 
 WORKER = "recorder-worker.js"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
@@ -43,7 +43,7 @@ def assets() -> APIRouter:
     async def part(request: Request, name: str) -> Response:
         data = held.get(name)
         if data is None:
-            raise NotHere("there is nothing at this address")
+            raise NotHere(t("there is nothing at this address"))
         kind = TYPES.get(f".{name.rpartition('.')[2]}") or mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {"ETag": f'"{sha256(data).hexdigest()[:20]}"', "Cache-Control": "no-cache"}
         if name == WORKER:

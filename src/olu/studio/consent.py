@@ -14,6 +14,7 @@ from olu.core.files import Workspace, read_rows
 from olu.core.types import EXACT
 from olu.corpus.rights import Rights, save_source
 from olu.corpus.sources import read_sources
+from olu.studio.words import t
 
 FOLDER = "takes"
 WORDS_FILE = "consent-words.jsonl"  # every version that was in force
@@ -72,7 +73,7 @@ def change_words(ws: Workspace, text: str, *, by: str) -> ConsentWords:
     """Other words from now on. Who agreed before agreed to those of then, and is asked again."""
     text = text.strip()
     if not text or len(text) > LONGEST:
-        raise ConfigError(f"a consent text has 1 to {LONGEST:,} letters")
+        raise ConfigError(t("a consent text has 1 to {n} letters", n=f"{LONGEST:,}"))
     now = current_words(ws)
     if text == now.text:
         return now
@@ -98,10 +99,10 @@ def answer(ws: Workspace, folder: Path, *, name: str, agreed: bool, sha256: str)
     of what was imported at once, and stops every export."""
     words = current_words(ws)
     if agreed and sha256 != words.sha256:
-        raise ConfigError("the consent text has changed meanwhile: read it again")
+        raise ConfigError(t("the consent text has changed meanwhile: read it again"))
     name = " ".join(name.split())[:120]
     if not name:
-        raise ConfigError("write your name under the consent")
+        raise ConfigError(t("write your name under the consent"))
     made = Agreement(name=name, agreed=agreed, version=words.version, sha256=words.sha256, text=words.text, at=_now())
     _append(folder / AGREED_FILE, asdict(made))
     if not agreed:

@@ -22,11 +22,15 @@ from olu.families import family
 from olu.families.runs import kind_of, runs_of, whole_runs
 from olu.speak.package import voice_json
 from olu.studio.roots import NotHere
+from olu.studio.words import t
 from olu.train.run import Run
 
 PIECE = 2**18  # bytes
 WEIGHT_BYTES = 2  # of a number in a package; a checkpoint has 4
 ENDINGS = (".voice", ".vocoder", ".zip")
+
+OWN_PACKAGE = "Olu's own package: everything it needs to speak"
+VOCODER_PACKAGE = "a package of the vocoder alone: voices hold a copy of it"
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,10 @@ def exportable(ws: Workspace) -> list[ExportRun]:
 
 def formats_of(run: Run) -> tuple[ExportFormat, ...]:
     """The package, then those of other programs that its family writes."""
-    own = ExportFormat(VOICE, "Olu's own package: everything it needs to speak", "nothing")
+    own = ExportFormat(VOICE, OWN_PACKAGE, "nothing")
     speaks = family(run.recipe.family).speaks
     if kind_of(run) == "vocoder" or speaks is None:
-        return (ExportFormat(VOICE, "a package of the vocoder alone: voices hold a copy of it", "nothing"),)
+        return (ExportFormat(VOICE, VOCODER_PACKAGE, "nothing"),)
     return (own, *(ExportFormat(one.name, one.what, one.loses) for one in speaks.formats))
 
 
@@ -135,7 +139,9 @@ class Exported:
     @property
     def run(self) -> str:
         told = self.facts.get("facts")
-        return f"{told.get('run')}, step {told.get('step')}" if isinstance(told, dict) and told.get("run") else ""
+        if not isinstance(told, dict) or not told.get("run"):
+            return ""
+        return str(told["run"]) if told.get("step") is None else f"{told['run']}, {t('step {n}', n=told['step'])}"
 
 
 def exported(ws: Workspace) -> list[Exported]:
@@ -156,7 +162,7 @@ def find_exported(ws: Workspace, name: str) -> Path:
     """By a name that is compared with those that are there."""
     found = next((one.path for one in exported(ws) if one.name == name), None)
     if found is None:
-        raise NotHere(f"there is no export {name[:80]!r} here: go back to the list")
+        raise NotHere(t("there is no export {name} here: go back to the list", name=repr(name[:80])))
     return found
 
 

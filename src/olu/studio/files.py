@@ -9,6 +9,7 @@ from typing import Any
 
 from olu.core.errors import WorkspaceError
 from olu.studio.roots import Roots
+from olu.studio.words import t
 
 MOST = 1000
 
@@ -31,12 +32,14 @@ def listing(roots: Roots, at: str) -> dict[str, Any]:
         at = str(roots.folders[0])
     folder = roots.inside(at)
     if not folder.is_dir():
-        raise WorkspaceError(f"{folder.name} is no folder: choose another")
+        raise WorkspaceError(t("{name} is no folder: choose another", name=folder.name))
     try:
         with os.scandir(folder) as found:
             entries = [one for item in found if (one := _entry(roots, item)) is not None]
     except OSError as bad:
-        raise WorkspaceError(f"{folder.name} cannot be read ({bad.strerror}): choose another") from None
+        raise WorkspaceError(
+            t("{name} cannot be read ({why}): choose another", name=folder.name, why=bad.strerror)
+        ) from None
     entries.sort(key=lambda one: (not one.folder, one.name.casefold()))
     above = None if folder in roots.folders else str(folder.parent)
     if folder in roots.folders and len(roots.folders) > 1:

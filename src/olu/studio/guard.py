@@ -81,9 +81,9 @@ class StudioGuard:
         headers, path = Headers(scope=scope), scope["path"]
         host = headers.get("host", "")
         if self._settings.behind_proxy and not self._passed_on(scope):
-            return _refuse(scope, 403, "this studio speaks to its proxy only")
+            return _refuse(scope, 403, t("this studio speaks to its proxy only"))
         if not self._is_ours(host):
-            return _refuse(scope, 403, f"this studio does not answer to the name {named(host)[:60]!r}")
+            return _refuse(scope, 403, t("this studio does not answer to the name {name}", name=repr(named(host)[:60])))
         given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("key", "")
         if given:
             return self._enter(scope, given)
@@ -97,7 +97,7 @@ class StudioGuard:
                 return person
             scope["olu_person"] = person
         if scope["method"] not in READS and not self._from_here(headers, host):
-            return _refuse(scope, 403, "a change is taken from the studio's own pages only")
+            return _refuse(scope, 403, t("a change is taken from the studio's own pages only"))
         if scope["method"] not in (*READS, "PUT"):  # uploads have limits of their own
             return self._too_large(scope, headers)
         return None
@@ -105,9 +105,9 @@ class StudioGuard:
     def _too_large(self, scope: Scope, headers: Headers) -> Response | None:
         length = headers.get("content-length")
         if length is None and "transfer-encoding" in headers:
-            return _refuse(scope, 411, "a request says how long it is")
+            return _refuse(scope, 411, t("a request says how long it is"))
         if length is not None and not (length.isdecimal() and int(length) <= MOST_BODY):
-            return _refuse(scope, 413, f"a request has {MOST_BODY // 2**20} MiB at most")
+            return _refuse(scope, 413, t("a request has {n} MiB at most", n=MOST_BODY // 2**20))
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -125,10 +125,10 @@ class StudioGuard:
         """The key becomes a cookie and leaves the address."""
         client = (scope.get("client") or ("",))[0]
         if self._wrong.take(client, cost=0):
-            return _refuse(scope, 429, "too many wrong keys: wait a minute")
+            return _refuse(scope, 429, t("too many wrong keys: wait a minute"))
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._settings.key.encode()):
             self._wrong.take(client)
-            return _refuse(scope, 401, "this key is not the one that 'olu studio' printed")
+            return _refuse(scope, 401, t("this key is not the one that 'olu studio' printed"))
         query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
         rest = urlencode([(name, value) for name, value in query if name != "key"])
         answer = let_in(self._settings, RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303))
@@ -150,20 +150,20 @@ class StudioGuard:
         if has_key and (not secret or self._links.person(secret) is None):
             return OWNER
         if not secret:
-            return _refuse(scope, 401, NO_KEY)
+            return _refuse(scope, 401, t(NO_KEY))
         person = self._by_link(scope, secret)
         if isinstance(person, Person) and person.role != "owner" and path in OWNERS_ALONE:
-            return _refuse(scope, 403, "this link is not for this page: ask whoever gave it to you")
+            return _refuse(scope, 403, t("this link is not for this page: ask whoever gave it to you"))
         return person
 
     def _by_link(self, scope: Scope, secret: str) -> Person | Response:
         client = (scope.get("client") or ("",))[0]
         if self._wrong_links.take(client, cost=0):
-            return _refuse(scope, 429, "too many wrong links: wait a minute")
+            return _refuse(scope, 429, t("too many wrong links: wait a minute"))
         person = self._links.person(secret)
         if person is None:
             self._wrong_links.take(client)
-            return _refuse(scope, 401, "this link is unknown, has ended or was taken back: ask for a new one")
+            return _refuse(scope, 401, t("this link is unknown, has ended or was taken back: ask for a new one"))
         return person
 
     def _enter_by_link(self, scope: Scope, secret: str) -> Response:

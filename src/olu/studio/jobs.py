@@ -17,6 +17,7 @@ from olu.studio.lanes import CORPUS, DEVICE, devices, lanes_of
 from olu.studio.paths import checked
 from olu.studio.roots import NotHere, Roots, StudioWorkspace
 from olu.studio.verbs import argv, known_verb
+from olu.studio.words import t
 
 MOST_WAITING = 200
 
@@ -50,7 +51,7 @@ class Jobs:
     def one(self, ws: str, number: int) -> Job:
         folder = self.folder(ws) / f"{number:04d}"
         if number < 1 or not (folder / "ask.json").is_file():
-            raise NotHere(f"there is no job {number} here")
+            raise NotHere(t("there is no job {n} here", n=number))
         return self._read(folder, ws)
 
     def live(self) -> list[Job]:
@@ -76,13 +77,13 @@ class Jobs:
         told = known_verb(verb)
         home = None if ws in ("", NO_WORKSPACE) else self._roots.workspace(ws)
         if home is None and told.workspace and told.workspace not in options:
-            raise ConfigError(f"'olu {verb}' is about a workspace: start it there")
+            raise ConfigError(t("'olu {verb}' is about a workspace: start it there", verb=verb))
         given = checked(told, options, roots=self._roots, ws=home)
         words = argv(told, given)
         about = str(given.get(told.workspace) or (home.root if home else ""))
         with self._lock:
             if sum(job.state == "waiting" for job in self.all()) >= MOST_WAITING:
-                raise ConfigError(f"{MOST_WAITING} jobs are waiting already: stop some of them first")
+                raise ConfigError(t("{n} jobs are waiting already: stop some of them first", n=MOST_WAITING))
             folder = job_files.new_folder(self.folder(home or NO_WORKSPACE))
             ask = {"verb": verb, "argv": words, "options": given, "who": who, "asked": job_files.now()}
             write_json(folder / "ask.json", {**ask, "lanes": lanes_of(verb, about=about), "events": told.job})

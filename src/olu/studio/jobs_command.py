@@ -15,6 +15,7 @@ from olu.stages.verbs.machine import JobsOptions
 from olu.studio import job_files
 from olu.studio.job_files import Job
 from olu.studio.roots import Roots
+from olu.studio.words import t
 
 SHOWN = 20
 LOG = 4096  # bytes of the log that are shown
@@ -93,10 +94,12 @@ def how_far(tick: dict[str, Any] | None) -> str:
     if tick.get("event") == "report":
         left = tick.get("steps", 0) - tick.get("step", 0)
         seconds = left * float(tick.get("seconds") or 0.0)
-        ahead = f", about {clock(seconds)} left" if seconds >= 1 else ""
-        return f"step {tick.get('step', 0):,} of {tick.get('steps', 0):,}{ahead}"
+        facts = {"n": f"{tick.get('step', 0):,}", "all": f"{tick.get('steps', 0):,}"}
+        if seconds < 1:
+            return t("step {n} of {all}", **facts)
+        return t("step {n} of {all}, about {time} left", **facts, time=clock(seconds))
     done, total, what = tick.get("done", 0), tick.get("total", 0), str(tick.get("what", ""))
-    counted = f"{done:,} of {total:,}" if total else ""
+    counted = t("{n} of {all}", n=f"{done:,}", all=f"{total:,}") if total else ""
     return ", ".join(filter(None, (counted, what)))
 
 

@@ -21,6 +21,7 @@ from olu.core.parse import BadData, load_json
 from olu.studio.guard import ENTER, let_in
 from olu.studio.render import environment
 from olu.studio.state import CurrentStudio
+from olu.studio.words import t
 from olu.web.limits import RateLimit
 
 FILE = "passphrase.json"
@@ -41,7 +42,7 @@ def ask() -> str:
 
 def keep(own: Path, passphrase: str) -> None:
     if not LEAST <= len(passphrase) <= MOST:
-        raise ConfigError(f"a passphrase has {LEAST} letters at least: several words are best")
+        raise ConfigError(t("a passphrase has {n} letters at least: several words are best", n=LEAST))
     salt = secrets.token_bytes(16)
     held = {"salt": salt.hex(), "hash": _hash(passphrase, salt, COST).hex(), **COST}
     remove(own)
@@ -64,7 +65,7 @@ def fits(own: Path, passphrase: str) -> bool:
         wanted = bytes.fromhex(held["hash"])
         return hmac.compare_digest(_hash(passphrase, bytes.fromhex(held["salt"]), cost), wanted)
     except (OSError, BadData, KeyError, TypeError, ValueError):
-        raise ConfigError("the passphrase file cannot be read: start the studio with --passphrase again") from None
+        raise ConfigError(t("the passphrase file cannot be read: start the studio with --passphrase again")) from None
 
 
 def _hash(passphrase: str, salt: bytes, cost: dict[str, int]) -> bytes:
@@ -89,12 +90,12 @@ def door() -> APIRouter:
     def entered(request: Request, studio: CurrentStudio, given: Entering) -> Response:
         client = request.client.host if request.client else ""
         if wrong.take(client, cost=0):
-            return JSONResponse({"error": "five were wrong: wait a minute, then try again"}, 429)
+            return JSONResponse({"error": t("five were wrong: wait a minute, then try again")}, 429)
         with one_at_a_time:  # guesses side by side would fill the memory
             good = is_kept(studio.roots.own) and fits(studio.roots.own, given.passphrase)
         if not good:
             wrong.take(client)
-            return JSONResponse({"error": "this is not the passphrase"}, 401)
+            return JSONResponse({"error": t("this is not the passphrase")}, 401)
         return let_in(studio.settings, JSONResponse({"entered": True}))
 
     return router

@@ -13,9 +13,14 @@ from olu.core.parse import BadData, load_json, load_toml
 from olu.core.places import ID
 from olu.studio.roots import Roots
 from olu.studio.verbs import known_parameters
+from olu.studio.words import t
 
 HUB = "hf:"
 READING = "reading.toml"
+OUTSIDE = (
+    "{name} uses {path}, which lies outside the folders of this studio: if that is right,"
+    " start it as 'olu studio {more}'"
+)
 LIES_IN = ("lexicon", "restorer", "reader")  # of reading.toml
 
 
@@ -57,12 +62,12 @@ def _path(one: Parameter, text: Any, roots: Roots, ws: Workspace | None) -> Any:
     if not isinstance(text, str):
         return text  # which the declaration refuses, in its own words
     if text == "-":
-        raise ConfigError(f"the option {one.name!r}: name a file; nothing can be piped here")
+        raise ConfigError(t("the option {name}: name a file; nothing can be piped here", name=repr(one.name)))
     if one.said.hub and (text == EMBEDDED or text.startswith(HUB)):
         return text
     if one.said.role == "output" and not Path(text).is_absolute():
         if ".." in Path(text).parts:
-            raise WorkspaceError(f"{text[:200]} leads out of the job's folder: name a file in it")
+            raise WorkspaceError(t("{text} leads out of the job's folder: name a file in it", text=text[:200]))
         return text  # into the job's own folder, from where it can be fetched
     beside = ws.root if ws is not None and (ws.root / text).exists() else roots.folders[0]
     if one.said.hub and not (beside / text).exists() and ID.fullmatch(text) and ".." not in text:
@@ -85,10 +90,7 @@ def check_workspace(ws: Workspace, roots: Roots) -> None:
             roots.inside(path)
         except OluError:
             more = " ".join(map(str, (*roots.folders, path if path.is_dir() else path.parent)))
-            raise WorkspaceError(
-                f"{ws.name} uses {path}, which lies outside the folders of this studio: "
-                f"if that is right, start it as 'olu studio {more}'"
-            ) from None
+            raise WorkspaceError(t(OUTSIDE, name=ws.name, path=path, more=more)) from None
 
 
 def _places(ws: Workspace) -> Iterator[Path]:

@@ -34,6 +34,7 @@ from fastapi import Depends, Request
 from olu.core.errors import ConfigError, OluError
 from olu.core.files import Workspace, read_json, write_json
 from olu.studio.roots import NotHere, Roots
+from olu.studio.words import t
 
 Role = Literal["owner", "reviewer", "speaker", "listener"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -113,7 +114,7 @@ class Person:
     def enter(self, ws: str) -> None:
         """Refuse a workspace that the link is not for."""
         if self.role != "owner" and ws != self.ws:
-            raise NotAllowed("this link is for another workspace: ask for one of this")
+            raise NotAllowed(t("this link is for another workspace: ask for one of this"))
 
     def signed(self, by: str | None = None) -> str | None:
         """The name that a change carries. Only the owner, who works in the name of others, may give another."""
@@ -171,13 +172,13 @@ class Links:
         """A new link and its secret, which is told here and never again."""
         name = " ".join(name.split())
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
-            raise ConfigError(f"a link is for somebody: give a name of up to {LONGEST_NAME} letters")
+            raise ConfigError(t("a link is for somebody: give a name of up to {n} letters", n=LONGEST_NAME))
         if (ws is None) != (role == "owner"):
-            raise ConfigError("an owner has all workspaces, everybody else one: choose it")
+            raise ConfigError(t("an owner has all workspaces, everybody else one: choose it"))
         if bool(test) != (role == "listener"):
-            raise ConfigError("a listener's link names the listening test, and only that")
+            raise ConfigError(t("a listener's link names the listening test, and only that"))
         if not 1 <= days <= MOST_DAYS:
-            raise ConfigError(f"a link opens for 1 to {MOST_DAYS} days")
+            raise ConfigError(t("a link opens for 1 to {n} days", n=MOST_DAYS))
         secret = secrets.token_urlsafe(SECRET_BYTES)
         ends = date.today() + timedelta(days=days)
         made = AccessLink(
@@ -193,7 +194,9 @@ class Links:
         with self._lock:
             held = self._read()
             if len(held) >= MOST_LINKS:
-                raise ConfigError(f"there are {MOST_LINKS} links already: remove {self.path} to begin anew")
+                raise ConfigError(
+                    t("there are {n} links already: remove {path} to begin anew", n=MOST_LINKS, path=self.path)
+                )
             self._write([*held, made])
         return made, secret
 
@@ -203,7 +206,7 @@ class Links:
             held = self._read()
             found = next((one for one in held if one.id == id), None)
             if found is None:
-                raise NotHere("there is no such link: look at the list again")
+                raise NotHere(t("there is no such link: look at the list again"))
             if not found.revoked:
                 found = replace(found, revoked=datetime.now(UTC).isoformat(timespec="seconds"))
                 self._write([found if one.id == id else one for one in held])
@@ -230,7 +233,7 @@ class Links:
                 found = [AccessLink(**row) for row in read_json(self.path)]
             except TypeError:
                 raise ConfigError(
-                    f"{self.path} holds something else than links: remove it, and make new ones"
+                    t("{path} holds something else than links: remove it, and make new ones", path=self.path)
                 ) from None
             self._held = (state, found)
         return self._held[1]
@@ -263,14 +266,14 @@ def allowed(request: Request) -> None:
     person = current_person(request)
     route = request.scope["route"].path
     if not person.may(request.method, route):
-        raise NotAllowed("this link is not for this page: ask whoever gave it to you")
+        raise NotAllowed(t("this link is not for this page: ask whoever gave it to you"))
     if person.role == "owner":
         return
     given = {**request.query_params, **request.path_params}
     if "ws" in given:
         person.enter(str(given["ws"]))
     if str(given.get("test", person.test)) != person.test:
-        raise NotAllowed("this link is for another listening test")
+        raise NotAllowed(t("this link is for another listening test"))
     kinds = {one.partition(":")[0] for one in request.query_params.get("watch", "").split(",") if one}
     if not kinds <= WATCHES.get(person.role, frozenset()):
-        raise NotAllowed("this link is not for this page: ask whoever gave it to you")
+        raise NotAllowed(t("this link is not for this page: ask whoever gave it to you"))

@@ -16,6 +16,7 @@ from olu.stages.lexicon import place, reader
 from olu.studio.paths import check_workspace
 from olu.studio.roots import Roots
 from olu.studio.tables import Tables
+from olu.studio.words import t
 from olu.text.frontend import FILE, AnyFrontend, read_settings
 
 MOST = 4  # readings held: one of a large lexicon takes some megabytes
@@ -39,7 +40,7 @@ class Readers:
 
     def of_language(self, code: str) -> AnyFrontend:
         if "/" in code or "\\" in code:
-            raise ConfigError(f"{code[:60]!r} is no code of a language, such as amh, ig or es")
+            raise ConfigError(t("{code} is no code of a language, such as amh, ig or es", code=repr(code[:60])))
         with self._lock:
             return self._kept(code, None, lambda: open_frontend(code))
 

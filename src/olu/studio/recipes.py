@@ -17,6 +17,7 @@ from olu.families.runs import kind_of, whole_runs
 from olu.stages.bases import bases, offers
 from olu.stages.plan import STAGE, is_edited, recipe_path
 from olu.studio.job_files import Job
+from olu.studio.words import t
 from olu.text.languages import load
 from olu.train.base_facts import Licence, licence_of
 from olu.train.family import Family
@@ -134,7 +135,7 @@ def kept_recipe(job: Job) -> Path:
     """The plan of a job as a file that a training is given."""
     result = job.result()
     if job.verb != "plan" or not isinstance(result, Mapping) or not result.get("text"):
-        raise ConfigError("this job made no plan: plan again")
+        raise ConfigError(t("this job made no plan: plan again"))
     path = job.folder / RECIPE
     write_text(path, str(result["text"]))
     return path
@@ -171,8 +172,8 @@ def _embedded(ws: Workspace) -> list[BaseChoice]:
         return []
     spoken = load(read_json(own / "voice.json", shape={"language": str})["language"])
     allows = licence_of(own)
-    said = f"The {spoken.name} voice that comes with Olu: it is here already"
-    return [BaseChoice(EMBEDDED, EMBEDDED, said, allows.name or "not stated", allows.non_commercial)]
+    said = t("The {language} voice that comes with Olu: it is here already", language=spoken.name)
+    return [BaseChoice(EMBEDDED, EMBEDDED, said, allows.name or t("not stated"), allows.non_commercial)]
 
 
 def _published(ws: Workspace) -> list[BaseChoice]:
@@ -180,13 +181,15 @@ def _published(ws: Workspace) -> list[BaseChoice]:
         found = bases(ws.language)
     except OluError:
         return []
-    rows = [(row, "") for row in found.listed] + [(row, f"a language near {found.language}; ") for row in found.near]
+    rows = [(row, "") for row in found.listed] + [
+        (row, t("a language near {name}", name=found.language) + "; ") for row in found.near
+    ]
+    told = (t("without a discriminator"), t("with a discriminator"))
     return [
         BaseChoice(
             row.id,
             row.id,
-            f"{near}{row.language}, {'with' if row.discriminator == 'yes' else 'without'} a discriminator;"
-            " fetched from the hub",
+            f"{near}{row.language}, {told[row.discriminator == 'yes']}; {t('fetched from the hub')}",
             row.licence,
             Licence(row.licence).non_commercial,
         )
@@ -201,8 +204,10 @@ def _runs(ws: Workspace) -> list[BaseChoice]:
             step = run.best_step()
             if step is not None:
                 base = run.recipe.base
-                said = f"A run here, {kind_of(run)}, its best step {step:,}"
-                made.append(BaseChoice(run.name, run.name, said, f"as its base {base}" if base else "", run=True))
+                said = t("A run here, {kind}, its best step {n}", kind=kind_of(run), n=f"{step:,}")
+                made.append(
+                    BaseChoice(run.name, run.name, said, t("as its base {name}", name=base) if base else "", run=True)
+                )
     return made
 
 
@@ -212,8 +217,8 @@ def _packages(ws: Workspace) -> list[BaseChoice]:
     for path in sorted(ws.voices.glob("*")):
         if (path / "training").is_dir():
             allows = licence_of(path)
-            said = "A voice here, with what training on needs"
-            made.append(BaseChoice(str(path), path.name, said, allows.name or "not stated", allows.non_commercial))
+            said = t("A voice here, with what training on needs")
+            made.append(BaseChoice(str(path), path.name, said, allows.name or t("not stated"), allows.non_commercial))
     return made
 
 

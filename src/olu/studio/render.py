@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
-from olu.core.words import length, size
+from olu.core.words import length as english_length
+from olu.core.words import size
 from olu.pages import render as reports
 from olu.studio.jobs_command import how_far
 from olu.studio.people import OWNER, Person
@@ -36,6 +37,20 @@ TABS = (
     ("jobs", "Jobs"),
     ("options", "All options"),
 )
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 
 
 def when(stamp: str) -> str:
@@ -44,7 +59,16 @@ def when(stamp: str) -> str:
         at = datetime.fromisoformat(stamp).astimezone()
     except ValueError:
         return ""
-    return f"{at:%H:%M}" if at.date() == datetime.now().astimezone().date() else f"{at.day} {at:%B %H:%M}"
+    if at.date() == datetime.now().astimezone().date():
+        return f"{at:%H:%M}"
+    return t("{day} {month} {time}", day=at.day, month=t(MONTHS[at.month - 1]), time=f"{at:%H:%M}")
+
+
+def length(seconds: float) -> str:
+    """How long something lasts, in the language of the page."""
+    number, unit = english_length(seconds).split()
+    said = {"hours": t("{n} hours", n=number), "minutes": t("{n} minutes", n=number)}
+    return said.get(unit) or t("{n} seconds", n=number)
 
 
 def browser_tag(code: str) -> str:
@@ -66,6 +90,7 @@ def environment() -> Environment:
         "when": when,
         "far": how_far,
         "browser_tag": browser_tag,
+        "t": t,
     }
     made.globals = {**made.globals, "t": t, "interface": interface, "languages": languages}
     return made

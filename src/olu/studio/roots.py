@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace
+from olu.studio.words import t
 
 OWN = ".olu-studio"  # in the first root: jobs of no workspace, the studio's lock
 DEPTH = 4  # folders below a root that are looked into
@@ -64,7 +65,7 @@ class Roots:
     def workspace(self, slug: str) -> StudioWorkspace:
         path = self.places().get(slug) or self.places(anew=True).get(slug)
         if path is None:
-            raise NotHere(f"there is no workspace {slug[:80]!r} here: go back to the list")
+            raise NotHere(t("there is no workspace {slug} here: go back to the list", slug=repr(slug[:80])))
         held = Workspace.open(path)
         return StudioWorkspace(held.root, held.language, held.name, slug)
 
@@ -77,16 +78,18 @@ class Roots:
         """The real path, links followed; refused where it leads out of the roots."""
         text = str(path)
         if not text or "\0" in text:
-            raise WorkspaceError("this is no path: choose a file or a folder")
+            raise WorkspaceError(t("this is no path: choose a file or a folder"))
         whole = Path(text) if Path(text).is_absolute() else self.folders[0] / text
         try:
             found = whole.resolve()
         except (OSError, RuntimeError):
-            raise WorkspaceError(f"{text[:200]} leads nowhere: choose another path") from None
+            raise WorkspaceError(t("{text} leads nowhere: choose another path", text=text[:200])) from None
         if not any(found.is_relative_to(root) for root in self.folders):
             raise WorkspaceError(
-                f"{text[:200]} lies outside the folders of this studio: put it into one of them, "
-                "or name its folder when the studio is started"
+                t(
+                    "{text} lies outside the folders of this studio: put it into one, or start it with that folder",
+                    text=text[:200],
+                )
             )
         return found
 

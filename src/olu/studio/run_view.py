@@ -17,6 +17,7 @@ from olu.families.runs import kind_of
 from olu.studio.job_files import Job
 from olu.studio.records import RunRecords
 from olu.studio.roots import NotHere
+from olu.studio.words import t
 from olu.train.run import Run
 from olu.train.view.history import MOST_POINTS, RunState, run_state, whole_rows
 from olu.train.view.page import Reference, compared, figure_groups, reference
@@ -41,7 +42,7 @@ def find_run(ws: Workspace, name: str) -> Run:
     """The run of an address: only names that are there are ever compared."""
     found = next((run for run in Run.all(ws.runs_folder) if run.name == name), None)
     if found is None:
-        raise NotHere(f"there is no run {name[:80]!r} here: go back to the list of runs")
+        raise NotHere(t("there is no run {name} here: go back to the list of runs", name=repr(name[:80])))
     return found
 
 
@@ -148,7 +149,7 @@ class RunView:
         folder = self.run.folder / "samples" / f"step-{step}"
         found = next((path for path in sorted(folder.glob("*")) if path.name == name), None)
         if found is None or not found.is_file() or found.is_symlink():
-            raise NotHere("there is no such sample here: it may have been removed")
+            raise NotHere(t("there is no such sample here: it may have been removed"))
         return found
 
     @property

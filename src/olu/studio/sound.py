@@ -16,6 +16,7 @@ from olu.core.errors import AudioError
 from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.pages.media import packed, spectrogram_png
+from olu.studio.words import t
 
 LONGEST_SECONDS = 120.0  # what is heard and seen of a clip; a whole recording may be hours
 PEAKS = 400  # columns of a waveform, a lowest and a highest value each
@@ -109,6 +110,7 @@ def key_of(corpus: Corpus, clip: Clip) -> Key:
     try:
         state = path.stat()
     except (OSError, ValueError) as bad:
-        said = getattr(bad, "strerror", None) or "its name is none"
-        raise AudioError(f"the recording of clip {clip.id} cannot be read ({said}): import it again") from None
+        why = getattr(bad, "strerror", None) or "its name is none"
+        said = t("the recording of clip {id} cannot be read ({why}): import it again", id=clip.id, why=why)
+        raise AudioError(said) from None
     return str(path), clip.start, clip.seconds, state.st_size, state.st_mtime_ns

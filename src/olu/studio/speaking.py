@@ -27,6 +27,7 @@ from olu.serve.settings import ServeSettings
 from olu.speak.melody import Melody
 from olu.speak.stream import Manner
 from olu.studio.roots import Roots
+from olu.studio.words import t
 
 WORKERS, QUEUE, LOADED = 1, 16, 3
 PITCH = "pitch"  # a voice with this knob has a melody that stands open
@@ -68,7 +69,7 @@ class SpeechDesk:
         async with self._starting:
             if self._catalog is None:
                 if not places:
-                    raise VoiceError("there is no voice to speak with yet: export one")
+                    raise VoiceError(t("there is no voice to speak with yet: export one"))
                 self._catalog = await asyncio.to_thread(VoiceCatalog, places, called=self._called)
             await asyncio.to_thread(self._catalog.put, places)
             if self._pool is None:
@@ -110,7 +111,7 @@ class SpeechDesk:
         try:
             melody = None if wish.melody is None else from_row(wish.melody, Melody)
             if melody is not None and melody.text != wish.input:
-                raise VoiceError("the melody is of another text: plan this one first")
+                raise VoiceError(t("the melody is of another text: plan this one first"))
             manner = Manner.of(openai.manner(wish, found), tones=wish.tones, melody=melody)
         except ValueError as bad:
             raise errors.Refusal(400, f"this is no melody: {bad}", "invalid_request", param="melody") from None

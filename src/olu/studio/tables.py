@@ -19,6 +19,7 @@ from olu.corpus.query import sorter, where
 from olu.stages.clip_view import COLUMNS
 from olu.stages.clips import ClipList, ClipTable
 from olu.studio.roots import NotHere
+from olu.studio.words import t
 
 PAGE = 50  # rows
 MOST_TABLES = 3  # workspaces whose tables are held: one of 100,000 clips takes some 110 MB
@@ -129,7 +130,7 @@ class HeldTable:
         with self._lock:
             row = self.table.row(id)
             if row is None:
-                raise NotHere(f"there is no clip {id[:120]!r} here")
+                raise NotHere(t("there is no clip {id} here", id=repr(id[:120])))
             return self._shown(row)
 
     def rows(self, ids: tuple[str, ...]) -> list[ShownRow]:

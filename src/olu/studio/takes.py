@@ -36,6 +36,7 @@ from olu.studio.people import Person
 from olu.studio.roots import NotHere
 from olu.studio.settings import StudioSettings
 from olu.studio.verdicts import judge
+from olu.studio.words import t
 
 ID = re.compile(r"[0-9a-f]{8}")
 TAKE = re.compile(r"[0-9a-f]{32}")
@@ -81,7 +82,7 @@ class Takes:
 
     def folder(self, ws: Workspace, link: str) -> Path:
         if not ID.fullmatch(link):
-            raise NotHere("there is no such speaker here")
+            raise NotHere(t("there is no such speaker here"))
         return ws.root / FOLDER / link
 
     def all(self, ws: Workspace, link: str) -> list[SpokenTake]:
@@ -112,7 +113,7 @@ class Takes:
     def sound(self, ws: Workspace, link: str, take: str) -> Path:
         path = self._sound(self.folder(ws, link), take)
         if not TAKE.fullmatch(take) or not path.is_file():
-            raise NotHere("there is no such take")
+            raise NotHere(t("there is no such take"))
         return path
 
     def put(
@@ -121,22 +122,22 @@ class Takes:
         """Keep a take. The same take again changes nothing, so whoever did not hear the answer may send it again."""
         folder = self.folder(ws, person.link)
         if not TAKE.fullmatch(take):
-            raise ConfigError("a take is named by 32 hexadecimal digits")
+            raise ConfigError(t("a take is named by 32 hexadecimal digits"))
         record = folder / "records" / f"{take}.json"
         with self._lock:
             if record.exists():
                 held = SpokenTake(**read_json(record))
                 if held.sha256 != sha256:
-                    raise TakeDiffers("a take of this name is here with another sound: name it anew")
+                    raise TakeDiffers(t("a take of this name is here with another sound: name it anew"))
                 return held
             agreed = consent.agreement(folder)
             if agreed is None or not agreed.agreed:
-                raise NoConsent("agree to the consent text first: it is shown before the first sentence")
+                raise NoConsent(t("agree to the consent text first: it is shown before the first sentence"))
             if hashlib.sha256(data).hexdigest() != sha256:
-                raise ConfigError("the take arrived damaged: send it again")
+                raise ConfigError(t("the take arrived damaged: send it again"))
             said = next((one for one in read_rows(folder / "handed.jsonl", RecordingPrompt) if one.id == prompt), None)
             if said is None:
-                raise ConfigError("this sentence was never given to this link: open the page again")
+                raise ConfigError(t("this sentence was never given to this link: open the page again"))
             self._check_room(ws, folder, len(data))
             audio = decoded(data)
             verdict = judge(
@@ -164,9 +165,11 @@ class Takes:
     def _check_room(self, ws: Workspace, folder: Path, bytes: int) -> None:
         free = shutil.disk_usage(ws.root).free
         if free - bytes < self._settings.leave_free:
-            raise WorkspaceError(f"the studio's disk is full ({size(free)} are free): the take waits on your device")
+            raise WorkspaceError(
+                t("the studio's disk is full ({size} are free): the take waits on your device", size=size(free))
+            )
         if len(self._held.get(folder / "records", {})) >= MOST_TAKES:
-            raise WorkspaceError(f"this link has {MOST_TAKES:,} takes: ask for another")
+            raise WorkspaceError(t("this link has {n} takes: ask for another", n=f"{MOST_TAKES:,}"))
 
     def prepare_import(self, ws: Workspace, person_name: str, link: str) -> tuple[dict[str, Any], int]:
         """Write what `olu import` reads: the last take of each prompt. Gives the options of the import, and how many.
@@ -176,10 +179,10 @@ class Takes:
         folder = self.folder(ws, link)
         agreed = consent.agreement(folder)
         if agreed is None or not agreed.agreed:
-            raise NoConsent("the speaker has not agreed, or has taken the consent back: nothing is imported")
+            raise NoConsent(t("the speaker has not agreed, or has taken the consent back: nothing is imported"))
         takes = self.last(ws, link)
         if not takes:
-            raise ConfigError("nothing was recorded yet")
+            raise ConfigError(t("nothing was recorded yet"))
         used = {one.take for one in takes.values()}
         rows = [{"audio": f"wavs/{one.take}.wav", "text": one.text, "speaker": person_name} for one in takes.values()]
         listed = folder / RECORDED / LISTED
@@ -206,9 +209,15 @@ def decoded(data: bytes) -> Audio:
             kind = (file.format, file.subtype, file.channels)
             rate, samples = int(file.samplerate), file.read(dtype="float32")
     except (soundfile.LibsndfileError, RuntimeError, TypeError):
-        raise ConfigError("this take is no sound: record it again") from None
+        raise ConfigError(t("this take is no sound: record it again")) from None
     if kind != ("WAV", "PCM_16", 1) or not RATES[0] <= rate <= RATES[1]:
-        raise ConfigError(f"a take is 16-bit mono WAV of {RATES[0]:,} to {RATES[1]:,} Hz: record it again")
+        raise ConfigError(
+            t(
+                "a take is 16-bit mono WAV of {rate} to {most} Hz: record it again",
+                rate=f"{RATES[0]:,}",
+                most=f"{RATES[1]:,}",
+            )
+        )
     if len(samples) == 0:
-        raise ConfigError("this take is empty: record it again")
+        raise ConfigError(t("this take is empty: record it again"))
     return Audio(samples, rate)

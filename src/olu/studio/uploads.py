@@ -21,6 +21,7 @@ from olu.core.parse import BadData, load_json
 from olu.core.words import size
 from olu.studio.roots import NotHere
 from olu.studio.settings import StudioSettings
+from olu.studio.words import t
 
 FOLDER = "uploads"
 ABOUT = "upload.json"
@@ -37,7 +38,7 @@ class WrongOffset(OluError):
     """A piece that does not begin where the file ends: `offset` is where it does."""
 
     def __init__(self, offset: int) -> None:
-        super().__init__(f"this piece begins elsewhere than the file ends: go on at {offset}")
+        super().__init__(t("this piece begins elsewhere than the file ends: go on at {offset}", offset=offset))
         self.offset = offset
 
 
@@ -64,7 +65,9 @@ class Uploads:
     def begin(self, ws: Workspace, *, name: str, files: int, bytes: int) -> Upload:
         """A place for files. One of the same name and size that is not whole yet is gone on with."""
         if not 1 <= files <= MOST_FILES:
-            raise WorkspaceError(f"an upload has 1 to {MOST_FILES:,} files: put them into a zip, or send them in parts")
+            raise WorkspaceError(
+                t("an upload has 1 to {n} files: put them into a zip, or send them in parts", n=f"{MOST_FILES:,}")
+            )
         self._check_room(ws, bytes)
         shown = _clean(name)[:LONGEST_NAME] or "upload"
         for held in self.all(ws):
@@ -86,7 +89,7 @@ class Uploads:
     def one(self, ws: Workspace, id: str) -> Upload:
         place = ws.root / FOLDER / id
         if not ID.fullmatch(id) or not _is_upload(place):
-            raise NotHere(f"there is no upload {id[:40]!r} here: begin it again")
+            raise NotHere(t("there is no upload {id} here: begin it again", id=repr(id[:40])))
         try:
             about = load_json(place / ABOUT)
         except (BadData, OSError):
@@ -119,11 +122,13 @@ class Uploads:
         folder = self.one(ws, id).folder
         path = inside(folder, name)
         if not 0 <= total <= self._settings.most_upload:
-            raise WorkspaceError(f"{name[:80]}: files of up to {size(self._settings.most_upload)} are taken here")
+            raise WorkspaceError(
+                t("{name}: files of up to {size} are taken here", name=name[:80], size=size(self._settings.most_upload))
+            )
         part = path.with_name(path.name + PART)
         lock = self._locks.setdefault(path, threading.Lock())
         if not lock.acquire(blocking=False):
-            raise WorkspaceError(f"{name[:80]} is being sent already: wait for that piece")
+            raise WorkspaceError(t("{name} is being sent already: wait for that piece", name=name[:80]))
         try:
             return await self._write(ws, path, part, offset=offset, total=total, body=body)
         finally:
@@ -144,7 +149,7 @@ class Uploads:
         with part.open("ab") as file:
             async for data in body:
                 if held + len(data) > end:
-                    raise WorkspaceError(f"{path.name} has more bytes than was said: begin it again")
+                    raise WorkspaceError(t("{name} has more bytes than was said: begin it again", name=path.name))
                 file.write(data)
                 held += len(data)
             file.flush()
@@ -157,14 +162,18 @@ class Uploads:
         """Give the disk back. What was copied into the workspace stays; a source that lies here would be lost."""
         place = self.one(ws, id).folder.parent
         if is_source(ws, place):
-            raise WorkspaceError("clips of this workspace lie in this upload: it stays")
+            raise WorkspaceError(t("clips of this workspace lie in this upload: it stays"))
         shutil.rmtree(place)
 
     def _check_room(self, ws: Workspace, bytes: int) -> None:
         free = shutil.disk_usage(ws.root).free
         if bytes < 0 or free - bytes < self._settings.leave_free:
             raise WorkspaceError(
-                f"there is no room for it: {size(free)} are free on this disk, {size(max(bytes, 0))} are wanted"
+                t(
+                    "there is no room for it: {size} are free on this disk, {wanted} are wanted",
+                    size=size(free),
+                    wanted=size(max(bytes, 0)),
+                )
             )
 
 
@@ -181,20 +190,20 @@ def inside(folder: Path, name: str) -> Path:
     """Where a file of an upload lies: its own name, in folders of its own names, each of them a plain one."""
     parts = name.split("/")
     if not 1 <= len(parts) <= MOST_PARTS:
-        raise WorkspaceError(f"{name[:80]!r} lies in too many folders: send it without some of them")
+        raise WorkspaceError(t("{name} lies in too many folders: send it without some of them", name=repr(name[:80])))
     for part in parts:
         plain = unicodedata.normalize("NFC", part)
         if not part.strip() or part in (".", "..") or FORBIDDEN.search(part) or part.endswith((PART, ".partial")):
-            raise WorkspaceError(f"{name[:80]!r} is no name for a file here: rename it")
+            raise WorkspaceError(t("{name} is no name for a file here: rename it", name=repr(name[:80])))
         if len(plain.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
-            raise WorkspaceError(f"{name[:80]!r} is too long a name: rename it")
+            raise WorkspaceError(t("{name} is too long a name: rename it", name=repr(name[:80])))
     path = folder.joinpath(*parts)
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError:
-        raise WorkspaceError("a name holds half a letter: rename the file") from None
+        raise WorkspaceError(t("a name holds half a letter: rename the file")) from None
     if not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise WorkspaceError(f"{name[:80]!r} leads out of the upload: rename it")
+        raise WorkspaceError(t("{name} leads out of the upload: rename it", name=repr(name[:80])))
     return path
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from markupsafe import Markup, escape
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -70,16 +71,19 @@ def interface() -> InterfaceLanguage:
     return _now.get()
 
 
-def t(text: str, several: str = "", **values: Any) -> str:
+def t(text: str, several: str = "", /, **values: Any) -> str:
     """A sentence of the interface, by its English words; `{name}` in it takes a value.
 
-    With `several`, the number `n` says which of the two it is, and is shown with its thousands.
+    With `several`, the number `n` says which of the two it is, and is shown with its thousands. Where a value is
+    Markup, so is what is given back: a sentence may hold a link, and each language puts it where it likes.
     """
     now = interface()
     if several:
         text = text if values["n"] in _one(now, several) else several
         values["n"] = f"{values['n']:,}"
     said = now.words.get(text, text)
+    if any(isinstance(value, Markup) for value in values.values()):
+        said = escape(said)
     return said.format(**values) if values else said
 
 
@@ -125,6 +129,6 @@ class LanguageOfRequest:
 
 
 def literals(source: str) -> list[str]:
-    """The sentences that a template or a script asks for by `t("...")`."""
+    """The sentences that a template or a script asks `t` for."""
     found = (said for one in LITERAL.finditer(source) for said in (one[1] or one[2] or "", one[3] or one[4]))
     return [re.sub(r"\\(.)", r"\1", said) for said in found if said is not None]

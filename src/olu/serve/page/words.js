@@ -4,8 +4,8 @@ const WORD = /[\p{L}\p{M}\p{N}'’ʼ-]+/gu;
 const LOOK = 4; // words of the text in which one that is said is looked for after a number
 
 export class Words {
-  constructor({ said, rows, many, onpick }) {
-    Object.assign(this, { said, rows, many });
+  constructor({ said, rows, many, onpick, counted = (n) => (n === 1 ? "1 word" : `${n} words`) }) {
+    Object.assign(this, { said, rows, many, counted });
     said.addEventListener("click", ({ target }) => {
       const start = target.closest("[data-start]")?.dataset.start;
       if (start) onpick(Number(start));
@@ -23,7 +23,7 @@ export class Words {
   }
 
   count() {
-    this.many.textContent = this.listed.length === 1 ? "1 word" : `${this.listed.length} words`;
+    this.many.textContent = this.counted(this.listed.length);
   }
 
   add({ text, words, unsaid }, lang) {

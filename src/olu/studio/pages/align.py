@@ -27,6 +27,7 @@ from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS
 from olu.studio.state import CurrentStudio, Studio, Who
 from olu.studio.tables import PAGE, has_clips
+from olu.studio.words import t
 
 router = APIRouter()
 MOST_PHONES = 4000
@@ -152,7 +153,7 @@ def textgrids(studio: CurrentStudio, ws: str) -> FileResponse:
     """All of them, as one zip."""
     place = studio.workspace(ws)
     if not studio.alignments.of(place).lines().worst_first:
-        raise OluError("this workspace is not aligned yet: align it first")
+        raise OluError(t("this workspace is not aligned yet: align it first"))
     folder = tempfile.TemporaryDirectory()
     target = Path(folder.name) / "grids.zip"
     try:
@@ -185,7 +186,7 @@ def move(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: BoundsAsk) 
     return {
         "batch": hand.batch if hand else "",
         "changed": len(done.ids),
-        "said": f"Saved, by {done.by}." if done.ids else "The boundaries are as they were.",
+        "said": t("Saved, by {name}.", name=done.by) if done.ids else t("The boundaries are as they were."),
         "by": hand.by if hand else "",
         "at": hand.at if hand else "",
         "words": [[span.label, span.start, span.end] for span in now.words],

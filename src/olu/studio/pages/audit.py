@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -22,6 +23,7 @@ from olu.stages.fix import WORDS
 from olu.studio.render import page
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.tables import ClipQuery, has_clips
+from olu.studio.words import t
 
 router = APIRouter()
 TITLES = {one.name: one.title for one in CHECKS}
@@ -51,7 +53,11 @@ def audit(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
     if facts["summary"] is not None:
         facts |= _shown(studio, found, facts["summary"])
     command = str(Remedy("audit", (found.root,)))
-    return page(request, "audit.html", ws=found, command=command, words=WORDS, titles=TITLES, **facts)
+    return page(request, "audit.html", ws=found, command=command, words=_spoken(WORDS), titles=_spoken(TITLES), **facts)
+
+
+def _spoken(words: Mapping[str, str]) -> dict[str, str]:
+    return {name: t(said) for name, said in words.items()}
 
 
 def _shown(studio: Studio, ws: Workspace, summary: AuditSummary) -> dict[str, Any]:
@@ -66,8 +72,8 @@ def _shown(studio: Studio, ws: Workspace, summary: AuditSummary) -> dict[str, An
         "checks": [_check(one, summary, facets["marks"][one.name], limits) for one in marked],
         "quiet": [one for one in CHECKS if one.name in summary.counts and not facets["marks"].get(one.name)],
         "absent": [one for one in CHECKS if one.name not in summary.counts],
-        "lengths": histogram([seconds for seconds, _ in rows], unit="seconds", limits=_edges(limits)),
-        "rates": histogram([rate for _, rate in rows if rate is not None], unit="letters per second"),
+        "lengths": histogram([seconds for seconds, _ in rows], unit=t("seconds"), limits=_edges(limits)),
+        "rates": histogram([rate for _, rate in rows if rate is not None], unit=t("letters per second")),
         "decided": facets["decision"],
         "fixes": len(fixes),
         "by_worst": {one: facets["worst"].get(one, 0) for one in SEVERITIES},

@@ -15,7 +15,6 @@ from olu.align.state import alignment_path
 from olu.audit.checks import CHECKS
 from olu.core.errors import ConfigError, CorpusError, OluError
 from olu.core.told import Remedy
-from olu.core.words import many
 from olu.corpus import changes
 from olu.corpus.changes import Change
 from olu.corpus.corrections import who_is
@@ -33,6 +32,7 @@ from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS, MADE, key_of
 from olu.studio.state import CurrentStudio, Studio, Who
 from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery, has_clips
+from olu.studio.words import t
 
 router = APIRouter()
 TEXT = 20_000  # characters of a text, at most
@@ -93,7 +93,8 @@ def clips(request: Request, studio: CurrentStudio, who: Who, ws: str, query: Ask
     except ConfigError as wrong:  # what was asked cannot be; the page says why, and keeps it to be mended
         facts["wrong"] = str(wrong)
     orders = ORDERS if query.sort in ORDERS else {**ORDERS, query.sort: query.sort}
-    listed = Remedy("clips", (place.root,), {"where": query.expression, "sort": query.order}) if facts["found"] else ""
+    asked = {name: value for name, value in (("where", query.expression), ("sort", query.order)) if value}
+    listed = Remedy("clips", (place.root,), asked) if facts["found"] else ""
     status = 422 if facts["wrong"] else 200
     return page(
         request,
@@ -132,7 +133,7 @@ def _hours_ago(hours: float) -> str:
 
 def _chips(query: ClipQuery, facets: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
     """Groups of chips: what each is called, how many clips found have it, whether it is pressed, where it leads."""
-    names = {"side": {"": "no side"}, "decision": {"": "undecided"}, "check": TITLES, "speaker": {"": "no name"}}
+    names = {"side": {"": "no side"}, "decision": {"": "undecided"}, "check": TITLES, "speaker": {"": t("no name")}}
     groups = []
     for group, column in GROUPS.items():
         counts = facets.get(column, {})
@@ -264,9 +265,16 @@ def decisions(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: Decide
     if ask.query is not None:
         ids, known = table.ids(_parsed(ask.query)), True
         if ask.expect is not None and len(ids) != ask.expect:
-            raise CorpusError(f"{many(len(ids), 'clip')} fit now, not {ask.expect:,}: look again, then decide")
+            raise CorpusError(
+                t(
+                    "{n} clip fits now, not {expected}: look again, then decide",
+                    "{n} clips fit now, not {expected}: look again, then decide",
+                    n=len(ids),
+                    expected=f"{ask.expect:,}",
+                )
+            )
     if not ids:
-        raise ConfigError("no clip is named: choose one")
+        raise ConfigError(t("no clip is named: choose one"))
     reason = " ".join(ask.reason.split())
     done = decide(place, ids, decision=ask.decision, reason=reason, by=person.signed(ask.by), known=known)
     told = _told(done.decision, len(done.ids), done.already)
@@ -275,18 +283,29 @@ def decisions(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: Decide
         "batch": done.batch,
         "changed": len(done.ids),
         "already": done.already,
-        "said": " ".join([told, *(f"Note: {note}." for note in done.notes)]),
+        "said": " ".join([told, *(f"{t('Note:')} {note}." for note in done.notes)]),
         "command": _command(place, ask, ids),
         "clips": [one.facts() for one in rows],
     }
 
 
 def _told(decision: str, changed: int, already: int) -> str:
-    done = f"{many(changed, 'clip')} {'dropped' if decision == 'drop' else 'kept'}."
+    done = f"{_done(decision, changed)}."
     if not already:
         return done
-    stood = f"{many(already, 'clip')} stood so already."
+    stood = t("{n} clip stood so already.", "{n} clips stood so already.", n=already)
     return f"{done} {stood}" if changed else stood
+
+
+def _done(what: str, n: int) -> str:
+    """What was done to so many clips."""
+    if what == "drop":
+        return t("{n} clip dropped", "{n} clips dropped", n=n)
+    if what == "keep":
+        return t("{n} clip kept", "{n} clips kept", n=n)
+    if what == "text":
+        return t("{n} clip corrected", "{n} clips corrected", n=n)
+    return t("the boundaries of {n} clip set", "the boundaries of {n} clips set", n=n)
 
 
 def _command(place: StudioWorkspace, ask: DecideAsk, ids: list[str]) -> str:
@@ -304,7 +323,7 @@ def _parsed(query: str) -> ClipQuery:
     try:
         held = parse_qs(query.removeprefix("?"), keep_blank_values=True, max_num_fields=200)
     except ValueError:
-        raise ConfigError("this query cannot be read: open the page again") from None
+        raise ConfigError(t("this query cannot be read: open the page again")) from None
     many_of = {name: tuple(held.get(name, ())) for name in GROUPS}
     return ClipQuery(
         where=held.get("where", [""])[0],
@@ -329,7 +348,13 @@ def undoable(
 def _change(found: Change | None) -> dict[str, Any]:
     if found is None:
         return {"batch": ""}
-    return {"batch": found.batch, "said": found.sentence(), "who": found.who, "at": found.at, "ids": found.ids[:FEW]}
+    return {
+        "batch": found.batch,
+        "said": _done(found.what, len(found.ids)),
+        "who": found.who,
+        "at": found.at,
+        "ids": found.ids[:FEW],
+    }
 
 
 @router.post("/api/w/{ws}/undo")
@@ -340,11 +365,11 @@ def undo(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: UndoAsk) ->
     wanted = changes.change(place, ask.batch) if ask.batch else changes.last_change(place, who=who)
     gone = changes.take_back(place, wanted.batch, who=who) if wanted else None
     if gone is None:
-        raise CorpusError("there is nothing to take back")
+        raise CorpusError(t("there is nothing to take back"))
     rows = studio.tables.of(place).rows(gone.ids[:FEW])
     return {
         "changed": len(gone.ids),
-        "said": f"Taken back: {gone.sentence()}.",
+        "said": t("Taken back: {what}.", what=_done(gone.what, len(gone.ids))),
         "next": _change(changes.last_change(place, who=who)),
         "clips": [one.facts() for one in rows],
     }
@@ -360,7 +385,7 @@ def texts(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: TextAsk) -
         "batch": done.batch if done.ids else "",
         "changed": len(done.ids),
         "said": " ".join(
-            ["Text saved." if done.ids else "The text is as it was.", *(f"{note}." for note in done.notes)]
+            [t("Text saved.") if done.ids else t("The text is as it was."), *(f"{note}." for note in done.notes)]
         ),
         "command": str(Remedy("correct", (place.root,), {"clip": ask.id, "text": ask.text})),
         "clips": [shown.facts()],

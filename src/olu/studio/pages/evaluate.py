@@ -21,6 +21,7 @@ from olu.pages.media import packed
 from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.state import CurrentStudio
+from olu.studio.words import t
 from olu.train.run import Run
 
 router = APIRouter()
@@ -92,7 +93,7 @@ def one(request: Request, studio: CurrentStudio, ws: str, name: str, all: bool =
 def _folder(ws: Workspace, name: str) -> Path:
     found = next((path.parent for path in ws.evaluations.glob(f"*/{FILE}") if path.parent.name == name), None)
     if found is None:
-        raise NotHere(f"there is no evaluation {name[:80]!r} here: go back to the list")
+        raise NotHere(t("there is no evaluation {name} here: go back to the list", name=repr(name[:80])))
     return found
 
 
@@ -116,9 +117,9 @@ def sound(studio: CurrentStudio, ws: str, name: str, number: int) -> Response:
     folder = _folder(studio.workspace(ws), name)
     items = load(folder).items
     if not 0 <= number < len(items):
-        raise NotHere("there is no such sentence")
+        raise NotHere(t("there is no such sentence"))
     path = (folder / items[number].wav).resolve()
     if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise NotHere("this sound is not here any more")
+        raise NotHere(t("this sound is not here any more"))
     headers = {"Cache-Control": "private, max-age=600"}
     return Response(packed(io.read(path), "WAV", "PCM_16"), media_type="audio/wav", headers=headers)

@@ -15,6 +15,7 @@ from olu.studio.remedies import NextStep, next_step, parts
 from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio
+from olu.studio.words import t
 
 router = APIRouter()
 # What a newcomer sees of the stages: name, words, page.
@@ -82,13 +83,13 @@ def make(studio: CurrentStudio, ask: NewWorkspace) -> dict[str, Any]:
 
     name = ask.name.strip()
     if any(mark in name for mark in '/\\\0<>:"|?*') or name in (".", "..") or name.startswith((".", "-")):
-        raise ConfigError(f"{name!r} cannot be the name of a folder: leave out signs such as / and :")
+        raise ConfigError(t("{name} cannot be the name of a folder: leave out signs such as / and :", name=repr(name)))
     if ask.root >= len(studio.roots.folders):
-        raise ConfigError("there is no such folder here: choose one of the list")
+        raise ConfigError(t("there is no such folder here: choose one of the list"))
     folder = studio.roots.folders[ask.root]
     if (folder / "olu.toml").is_file():
         raise ConfigError(
-            f"{folder.name} is a workspace itself: start the studio in the folder above it to make others"
+            t("{name} is a workspace itself: start the studio in the folder above it to make others", name=folder.name)
         )
     place = studio.roots.inside(folder / name)
     if any(mark in ask.language for mark in "/\\"):

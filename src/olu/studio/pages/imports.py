@@ -21,6 +21,7 @@ from olu.studio.roots import NotHere, StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.uploads import WrongOffset
 from olu.studio.verbs import known_verb
+from olu.studio.words import t
 
 router = APIRouter()
 DOORS = (
@@ -89,13 +90,13 @@ def _shown_source(ws: StudioWorkspace, job: Job) -> str:
     """The source as a person knows it."""
     text = str(job.options.get("source", ""))
     path = Path(text)
-    return text if text.startswith("hf:") else path.name if path.name != "files" else "the uploaded files"
+    return text if text.startswith("hf:") else path.name if path.name != "files" else t("the uploaded files")
 
 
 def _import_job(studio: Studio, ws: str, number: int) -> Job:
     job = studio.jobs.one(ws, number)
     if job.verb != "import":
-        raise NotHere(f"job {number} is no import")
+        raise NotHere(t("job {n} is no import", n=number))
     return job
 
 
@@ -116,7 +117,7 @@ def sound(studio: CurrentStudio, ws: str, number: int, clip: int) -> Response:
     """One of the first clips of a look, as the look wrote it."""
     path = _import_job(studio, ws, number).folder / FIRST_CLIPS / NAME.format(clip)
     if not path.is_file():
-        raise NotHere("there is no sound of such a clip in this look")
+        raise NotHere(t("there is no sound of such a clip in this look"))
     return Response(path.read_bytes(), media_type="audio/flac", headers={"Cache-Control": "private, max-age=600"})
 
 
@@ -138,13 +139,13 @@ async def put(
 ) -> Response:
     held = studio.workspace(ws)
     if total < 0:
-        raise ConfigError("a piece says how large its file is: add total=BYTES")
+        raise ConfigError(t("a piece says how large its file is: add total=BYTES"))
     try:
         told = await studio.uploads.put(held, id, name, offset=offset, total=total, body=request.stream())
     except WrongOffset as other:
         return JSONResponse({"error": str(other), "offset": other.offset}, status_code=409)
     except ClientDisconnect:  # what has come is kept; nobody is there to be told
-        return JSONResponse({"error": "the upload broke off"}, status_code=400)
+        return JSONResponse({"error": t("the upload broke off")}, status_code=400)
     return JSONResponse(told)
 
 

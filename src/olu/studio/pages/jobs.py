@@ -18,6 +18,7 @@ from olu.studio.remedies import parts
 from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.state import CurrentStudio, Studio, Who
+from olu.studio.words import t
 
 router = APIRouter()
 MOST_WATCHED = 20
@@ -84,7 +85,7 @@ def made(studio: CurrentStudio, ws: str, number: int, name: str) -> FileResponse
     job = studio.jobs.one(ws, number)
     path = next((path for path in job.made() if path.name == name), None)
     if path is None:
-        raise NotHere(f"job {number} has made no {name[:60]!r}")
+        raise NotHere(t("job {n} has made no {name}", n=number, name=repr(name[:60])))
     return FileResponse(path, filename=path.name, media_type="application/octet-stream")
 
 
@@ -93,7 +94,7 @@ def packed(studio: CurrentStudio, name: str) -> FileResponse:
     """What `olu pack` made."""
     path = next((path for path in (studio.roots.own / "packs").glob("*.tar") if path.name == name), None)
     if path is None:
-        raise NotHere(f"there is no pack {name[:60]!r}")
+        raise NotHere(t("there is no pack {name}", name=repr(name[:60])))
     return FileResponse(path, filename=path.name, media_type="application/x-tar")
 
 
@@ -191,7 +192,7 @@ async def events(
     """Server-sent events of what a page watches; `after`: the id of the last event that it has seen."""
     names = watch.split(",")
     if len(names) > MOST_WATCHED:
-        raise ConfigError(f"a page may watch {MOST_WATCHED} things at a time")
+        raise ConfigError(t("a page may watch {n} things at a time", n=MOST_WATCHED))
     watches = [Watch(name, _look(studio, ws, name), ws) for name in dict.fromkeys(names)]
     told = stream(studio.pulse, watches, request.headers.get("last-event-id", after))
     return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -201,14 +202,16 @@ def _look(studio: Studio, ws: str, name: str) -> Look:
     """What a name such as job:17 stands for. Pages add kinds of their own to WATCHERS."""
     kind, _, what = name.partition(":")
     if kind not in WATCHERS:
-        raise ConfigError(f"{name[:60]!r} cannot be watched; known: {', '.join(WATCHERS)}")
+        raise ConfigError(
+            t("{name} cannot be watched; known: {names}", name=repr(name[:60]), names=", ".join(WATCHERS))
+        )
     made: Look = WATCHERS[kind](studio, ws, what)
     return made
 
 
 def _job(studio: Studio, ws: str, what: str) -> Look:
     if not what.isdecimal():
-        raise ConfigError(f"{what[:60]!r} is no job's number")
+        raise ConfigError(t("{what} is no job's number", what=repr(what[:60])))
     path = studio.jobs.one(ws, int(what)).path("events")
 
     def look(place: str, seen: str) -> News:

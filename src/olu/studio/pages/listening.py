@@ -31,6 +31,7 @@ from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS, CurrentPerson, Pers
 from olu.studio.render import page
 from olu.studio.roots import NotHere, StudioWorkspace
 from olu.studio.state import CurrentStudio
+from olu.studio.words import t
 
 router = APIRouter()
 MOST_PEOPLE = 100
@@ -170,7 +171,7 @@ def answer(studio: CurrentStudio, person: CurrentPerson, ws: str, test: str, ask
 def sound(studio: CurrentStudio, ws: str, test: str, file: str) -> Response:
     place = studio.workspace(ws)
     if file not in _test(place, test).files:
-        raise NotHere("there is no such sound")
+        raise NotHere(t("there is no such sound"))
     data = (place_of(place, test) / SOUNDS / f"{file}.flac").read_bytes()
     return Response(data, media_type="audio/flac", headers={"Cache-Control": "private, max-age=3600"})
 
@@ -182,5 +183,5 @@ def _listener(person: Person) -> str:
 def _test(place: StudioWorkspace, name: str) -> ListeningTest:
     folder = next((path for path in all_tests(place) if path.name == name), None)
     if folder is None or not (folder / TEST).is_file():
-        raise NotHere("there is no such listening test")
+        raise NotHere(t("there is no such listening test"))
     return load_test(folder)

@@ -12,6 +12,7 @@ from olu.studio import qr
 from olu.studio.parity import same_as
 from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS, AccessLink, address
 from olu.studio.state import CurrentStudio, Studio
+from olu.studio.words import t
 
 router = APIRouter()
 
@@ -48,7 +49,7 @@ def shown_once(request: Request, studio: Studio, link: AccessLink, secret: str) 
     reached = qr.reached_at(studio.settings)
     base = reached or f"{'https' if studio.settings.secure else 'http'}://{request.headers['host']}"
     whole = base + address(link, secret)
-    code = qr.svg(whole, label=f"QR code of the link for {link.name}")
+    code = qr.svg(whole, label=t("QR code of the link for {name}", name=link.name))
     return {**shown(studio, link), "address": whole, "qr": str(code), "far": bool(reached)}
 
 

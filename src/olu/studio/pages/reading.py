@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.errors import OluError
 from olu.core.told import Remedy
-from olu.core.words import many
 from olu.corpus import query
 from olu.stages.lexicon import (
     WordSummary,
@@ -34,6 +33,7 @@ from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.tables import has_clips
+from olu.studio.words import t
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
 
@@ -123,7 +123,7 @@ def look(studio: CurrentStudio, ws: str, ask: WordAsk) -> dict[str, Any]:
         "after": after,
         "clips": count,
         "where": _where(ids) if count == len(ids) else "",
-        "said": f"touches {many(count, 'clip')}",
+        "said": t("touches {n} clip", "touches {n} clips", n=count),
     }
 
 
@@ -140,7 +140,17 @@ def save(studio: CurrentStudio, ws: str, ask: WordAsk) -> dict[str, Any]:
     studio.readers.of(found)  # what reading.toml names lies within the roots
     done = set_word(found, ask.word, ask.phones)
     command = str(Remedy("lexicon", (found.root, done.word, done.phones)))
-    return _written(done, f"{done.word} is said {done.phones}: it touches {many(done.clips, 'clip')}.", command)
+    return _written(
+        done,
+        t(
+            "{word} is said {phones}: it touches {n} clip.",
+            "{word} is said {phones}: it touches {n} clips.",
+            word=done.word,
+            phones=done.phones,
+            n=done.clips,
+        ),
+        command,
+    )
 
 
 @router.post("/api/w/{ws}/lexicon/remove")
@@ -150,7 +160,11 @@ def remove(studio: CurrentStudio, ws: str, ask: WordAsk) -> dict[str, Any]:
     studio.readers.of(found)
     done = remove_word(found, ask.word)
     command = str(Remedy("lexicon", (found.root, done.word), {"remove": True}))
-    return _written(done, f"{done.word} is out: it touches {many(done.clips, 'clip')}.", command)
+    return _written(
+        done,
+        t("{word} is out: it touches {n} clip.", "{word} is out: it touches {n} clips.", word=done.word, n=done.clips),
+        command,
+    )
 
 
 def _written(done: WordSummary, said: str, command: str) -> dict[str, Any]:

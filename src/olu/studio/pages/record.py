@@ -21,6 +21,7 @@ from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS
 from olu.studio.render import browser_tag, page
 from olu.studio.roots import NotHere, StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio, Who
+from olu.studio.words import t
 
 router = APIRouter()
 TEXTS = "texts.txt"
@@ -93,7 +94,7 @@ def make(studio: CurrentStudio, who: Who, ws: str, ask: PromptsAsk) -> dict[str,
     """Keep a text and choose prompts from it, by a job."""
     place = studio.workspace(ws)
     if not ask.text.strip():
-        raise ConfigError("paste a text to choose sentences from")
+        raise ConfigError(t("paste a text to choose sentences from"))
     path = place.root / FOLDER / TEXTS
     write_text(path, ask.text.replace("\0", " "))
     return studio.jobs.start(ws, "prompts", {"texts": [str(path)], "count": ask.count}, who).row()
@@ -113,5 +114,5 @@ def take_in(studio: CurrentStudio, who: Who, ws: str, id: str) -> dict[str, Any]
     place = studio.workspace(ws)
     link = next((one for one in studio.links.of(place, "speaker") if one.id == id), None)
     if link is None:
-        raise NotHere("there is no such speaker here")
+        raise NotHere(t("there is no such speaker here"))
     return start_import(studio, ws, id, speaker=link.name, who=who)

@@ -16,6 +16,7 @@ from olu.studio.people import CurrentPerson
 from olu.studio.render import browser_tag, environment
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.takes import MOST_BYTES, NoConsent, SpokenTake, TakeDiffers
+from olu.studio.words import t
 
 router = APIRouter()
 LONGEST_SECONDS = 30  # of a take: the page stops there, as the audit calls more too long
@@ -123,7 +124,7 @@ async def _body(request: Request) -> bytes:
     async for data in request.stream():
         held += len(data)
         if held > MOST_BYTES:
-            raise ConfigError(f"a take has {MOST_BYTES // 2**20} MiB at most: record shorter ones")
+            raise ConfigError(t("a take has {n} MiB at most: record shorter ones", n=MOST_BYTES // 2**20))
         parts.append(data)
     return b"".join(parts)
 

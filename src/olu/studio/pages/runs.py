@@ -28,6 +28,7 @@ from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.run_view import MOST_EVENTS, RunView, find_run, job_of, sentences_of
 from olu.studio.state import CurrentStudio, Studio, Who
+from olu.studio.words import t
 
 router = APIRouter()
 MOST_COMPARED = 6
@@ -93,7 +94,7 @@ def one(request: Request, studio: CurrentStudio, ws: str, name: str) -> HTMLResp
 def part(request: Request, studio: CurrentStudio, ws: str, name: str, part: str) -> HTMLResponse:
     """A piece of the run's page, which is fetched again when something happened."""
     if part not in ("now", "samples", "events"):
-        raise NotHere("there is nothing at this address")
+        raise NotHere(t("there is nothing at this address"))
 
     def make() -> HTMLResponse:
         view = view_of(studio, ws, name)
@@ -178,7 +179,7 @@ def sample(studio: CurrentStudio, ws: str, name: str, step: int, file: str) -> R
         return Response(packed(io.read(path), "WAV", "PCM_16"), media_type="audio/wav", headers=keep)
     data = path.read_bytes()
     if path.suffix != ".png" or not data.startswith(PNG):
-        raise NotHere("this is neither a sound nor a picture")
+        raise NotHere(t("this is neither a sound nor a picture"))
     return Response(data, media_type="image/png", headers=keep)
 
 
@@ -188,7 +189,7 @@ def stop(studio: CurrentStudio, who: Who, ws: str, name: str) -> dict[str, Any]:
     """End a training after its step in hand, saved: by its job, or by a file where a terminal began it."""
     view = view_of(studio, ws, name)
     if view.stands.state != "running":
-        raise ConfigError(f"{name} is not being trained now")
+        raise ConfigError(t("{name} is not being trained now", name=name))
     if view.job is not None:
         studio.jobs.stop(ws, view.job.number, who=who)
     else:
@@ -207,7 +208,7 @@ def remove(studio: CurrentStudio, ws: str, name: str, ask: RemoveAsk) -> dict[st
     place = studio.workspace(ws)
     run = find_run(place, name)
     if ask.run != name:
-        raise ConfigError("the name does not fit: nothing was removed")
+        raise ConfigError(t("the name does not fit: nothing was removed"))
     gone = remove_run(place, run.name)
     return {"run": gone.run, "bytes": gone.bytes}
 

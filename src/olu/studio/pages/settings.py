@@ -19,6 +19,7 @@ from olu.studio.qr import reached_at, svg
 from olu.studio.render import page
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.uploads import FOLDER
+from olu.studio.words import t
 
 router = APIRouter()
 
@@ -50,7 +51,7 @@ def _phone(studio: Studio) -> dict[str, Any] | None:
     if not reached:
         return None
     address = f"{reached}/" if studio.settings.passphrase else f"{reached}/?key={studio.settings.key}"
-    return {"address": reached, "picture": svg(address, label=f"Opens this studio: {reached}")}
+    return {"address": reached, "picture": svg(address, label=t("Opens this studio: {address}", address=reached))}
 
 
 def _places(studio: Studio) -> list[dict[str, Any]]:

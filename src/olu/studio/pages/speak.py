@@ -14,6 +14,7 @@ from olu.core.told import ELLIPSIS, Remedy
 from olu.studio.parity import same_as
 from olu.studio.render import page
 from olu.studio.state import CurrentStudio
+from olu.studio.words import t
 
 router = APIRouter()
 MOST_BODY = 8 * 2**20  # bytes: a melody of ten minutes has about two million
@@ -54,11 +55,11 @@ async def _wish(request: Request) -> Any:
     async for piece in request.stream():
         held += piece
         if len(held) > MOST_BODY:
-            raise ConfigError("the request is too large: send the text in parts")
+            raise ConfigError(t("the request is too large: send the text in parts"))
     try:
         return SpeakRequest.model_validate(from_json(bytes(held)))
     except BadData as bad:
-        raise ConfigError(f"this is no JSON: {bad}") from None
+        raise ConfigError(t("this is no JSON: {bad}", bad=bad)) from None
     except ValidationError as bad:
         first = bad.errors()[0]
         where = ".".join(str(part) for part in first["loc"])[:60]

@@ -19,6 +19,7 @@ from olu.studio.parity import same_as
 from olu.studio.render import page
 from olu.studio.run_view import RunView, job_of, runs_named
 from olu.studio.state import CurrentStudio, Studio, Who
+from olu.studio.words import t
 from olu.train.recipe import Recipe
 
 router = APIRouter()
@@ -103,7 +104,7 @@ class TrainAsk(BaseModel):
 def begin(studio: CurrentStudio, who: Who, ws: str, ask: TrainAsk) -> dict[str, Any]:
     """Try or start a training with exactly the plan that is shown."""
     if ask.plan is not None and ask.from_run:
-        raise ConfigError("a run's weights bring their own recipe: leave the plan out")
+        raise ConfigError(t("a run's weights bring their own recipe: leave the plan out"))
     options: dict[str, Any] = {"changes": ask.changes}
     if ask.plan is not None:
         job = studio.jobs.one(ws, ask.plan)

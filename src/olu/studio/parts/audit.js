@@ -1,5 +1,6 @@
 // Listening, fixing and undoing: each is a job, whose progress and outcome are shown here.
 import { get, post, tell, watch, workspace } from "./live.js";
+import { t } from "./t.js";
 
 const api = `/api/w/${encodeURIComponent(workspace())}`;
 const work = document.getElementById("work");
@@ -15,8 +16,8 @@ function made(tag, words, of = {}) {
   return element;
 }
 
-const clips = (number) => `${Number(number).toLocaleString("en")} ${number === 1 ? "clip" : "clips"}`;
-const length = (seconds) => (seconds >= 3600 ? `${(seconds / 3600).toFixed(2)} hours` : `${(seconds / 60).toFixed(1)} minutes`);
+const clips = (number) => t("{n} clip", "{n} clips", { n: Number(number) });
+const length = (seconds) => (seconds >= 3600 ? t("{n} hours", { n: (seconds / 3600).toFixed(2) }) : t("{n} minutes", { n: (seconds / 60).toFixed(1) }));
 
 // ---- jobs
 
@@ -50,14 +51,14 @@ function follow(job) {
 
 function show(job) {
   const tick = job.tick ?? {};
-  said.textContent = job.state === "waiting" ? "Waiting for another job of this workspace." : [tick.what || "at work", tick.total ? `${tick.done} of ${tick.total}` : ""].filter(Boolean).join(", ");
+  said.textContent = job.state === "waiting" ? t("Waiting for another job of this workspace.") : [tick.what || t("at work"), tick.total ? t("{n} of {all}", { n: tick.done, all: tick.total }) : ""].filter(Boolean).join(", ");
   if (tick.total) { bar.max = tick.total; bar.value = tick.done; } else bar.removeAttribute("value");
 }
 
 async function finish(number) {
   const job = await get(`${api}/jobs/${number}`);
   work.hidden = true;
-  if (job.state !== "done") { tell(job.said || `It ${job.state}.`, { error: true }); return enable(true); }
+  if (job.state !== "done") { tell(job.said || t("It came to no result."), { error: true }); return enable(true); }
   const result = job.result ?? {};
   if (result.fix && !result.fix.written) { planned(result.fix); return enable(true); }
   sessionStorage.setItem("told", sentence(result));
@@ -65,9 +66,9 @@ async function finish(number) {
 }
 
 function sentence(result) {
-  if ("undone" in result) return result.undone ? `${Number(result.undone).toLocaleString("en")} decisions taken back; yours stay.` : "There was nothing to take back.";
-  if (result.fix) return `Fixed: ${clips(result.fix.effect.clips_after)}, ${length(result.fix.effect.seconds_after)} are left.`;
-  return "The audit is done.";
+  if ("undone" in result) return result.undone ? t("{n} decision taken back; yours stay.", "{n} decisions taken back; yours stay.", { n: Number(result.undone) }) : t("There was nothing to take back.");
+  if (result.fix) return t("Fixed. Left: {clips}, {length}.", { clips: clips(result.fix.effect.clips_after), length: length(result.fix.effect.seconds_after) });
+  return t("The audit is done.");
 }
 
 // What a fix would do, as the command's own table.
@@ -77,7 +78,7 @@ function planned(fix) {
   outcome.replaceChildren();
   if (effect.kinds.length) {
     const box = made("div", "", { className: "scroll" }), table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-    for (const [title, kind] of [["What", ""], ["Because of", ""], ["Clips", "n"], ["Minutes less", "n"]]) head.append(made("th", title, { className: kind }));
+    for (const [title, kind] of [[t("What"), ""], [t("Because of"), ""], [t("Clips"), "n"], [t("Minutes less"), "n"]]) head.append(made("th", title, { className: kind }));
     for (const one of effect.kinds) {
       const row = body.insertRow();
       const check = made("a", titles[one.check] ?? one.check), held = document.createElement("td");
@@ -88,9 +89,9 @@ function planned(fix) {
     box.append(table);
     outcome.append(box);
   }
-  const lines = [effect.kinds.length ? `Before: ${clips(effect.clips_before)}, ${length(effect.seconds_before)}. After: ${clips(effect.clips_after)}, ${length(effect.seconds_after)}. Nothing is written yet.` : "Nothing needs fixing."];
-  if (fix.overruled) lines.push(`${clips(fix.overruled)} would stay as you decided.`);
-  if (fix.lost) lines.push(`${clips(fix.lost)} (${length(fix.lost_seconds)}) would be left out only because of their length: read, align and cut first, and they train in pieces.`);
+  const lines = [effect.kinds.length ? t("Before: {before}. After: {after}. Nothing is written yet.", { before: `${clips(effect.clips_before)}, ${length(effect.seconds_before)}`, after: `${clips(effect.clips_after)}, ${length(effect.seconds_after)}` }) : t("Nothing needs fixing.")];
+  if (fix.overruled) lines.push(t("{n} clip would stay as you decided.", "{n} clips would stay as you decided.", { n: fix.overruled }));
+  if (fix.lost) lines.push(t("{n} clip ({length}) would be left out only because of its length: read, align and cut first, and it trains in pieces.", "{n} clips ({length}) would be left out only because of their length: read, align and cut first, and they train in pieces.", { n: fix.lost, length: length(fix.lost_seconds) }));
   outcome.append(...lines.map((line) => made("p", line)));
 }
 

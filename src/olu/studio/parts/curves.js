@@ -1,5 +1,7 @@
 // Curves of runs, drawn by uPlot: as many points as a screen shows, brought up to date step by step.
 
+import { t } from "/parts/t.js";
+
 const COLOURS = ["--c0", "--c1", "--c2", "--c3", "--info", "--warn"];
 const HEIGHT = 190;
 const SYNC = "olu-curves";
@@ -107,7 +109,7 @@ export class Chart {
     this.figure = document.createElement("figure");
     this.figure.className = "curve";
     const caption = document.createElement("figcaption");
-    caption.textContent = title;
+    caption.textContent = t(title);
     this.box = document.createElement("div");
     this.legend = document.createElement("p");
     this.legend.className = "legend";
@@ -173,7 +175,7 @@ export class Chart {
       if (box) box.textContent = short(value);
     });
     const last = this.legend.querySelector(".at");
-    if (last) last.textContent = place === null ? "" : `step ${short(this.data[0][place])}`;
+    if (last) last.textContent = place === null ? "" : t("step {n}", { n: short(this.data[0][place]) });
   }
 
   options(lines, banded, log, smooth) {

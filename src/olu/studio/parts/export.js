@@ -1,6 +1,7 @@
 // Export: another run shows its own formats; rights are saved beside the recordings.
 
 import { post, tell, watch, workspace } from "/parts/live.js";
+import { t } from "/parts/t.js";
 
 const ws = encodeURIComponent(workspace());
 document.getElementById("run")?.addEventListener("change", ({ target }) => {
@@ -10,7 +11,7 @@ document.getElementById("rights")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const said = Object.fromEntries(new FormData(event.target));
   await post(`/api/w/${ws}/rights`, said);
-  tell("Saved in olu.toml.");
+  tell(t("Saved in olu.toml."));
   location.reload();
 });
 for (const link of document.querySelectorAll(".busy a")) {

@@ -1,5 +1,6 @@
 // A look: comes to its result by itself; "take in" is the same import without the dry run.
 import { post, watch, workspace } from "./live.js";
+import { t } from "./t.js";
 
 const now = document.getElementById("look-now");
 if (now) {
@@ -12,7 +13,7 @@ if (now) {
       bar.value = job.tick.done;
     }
     const far = now.querySelector(".far");
-    if (far && job.tick) far.textContent = `${job.tick.done} of ${job.tick.total || "?"}, ${job.tick.what}`;
+    if (far && job.tick) far.textContent = `${t("{n} of {all}", { n: job.tick.done, all: job.tick.total || "?" })}, ${job.tick.what}`;
     else if (!far && job.state === "running") location.reload(); // it waited, and has begun
   });
 }

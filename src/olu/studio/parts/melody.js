@@ -1,5 +1,7 @@
 // The melody of a text as curves whose dots can be dragged: a dot moves its sound, and what lies between two dots follows.
 
+import { t } from "/parts/t.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const SECOND = 180; // pixels at least
 const WIDEST = 700;
@@ -61,7 +63,7 @@ class Contour {
     this.place(frame, parent.clientWidth);
     this.scroll = document.createElement("div");
     this.scroll.className = "melody-box";
-    this.svg = shape("svg", { width: this.width, height: HEIGHT, role: "group", "aria-label": `Pitch of: ${sentence.text}` });
+    this.svg = shape("svg", { width: this.width, height: HEIGHT, role: "group", "aria-label": t("Pitch of: {text}", { text: sentence.text }) });
     this.scroll.append(this.svg);
     parent.append(this.scroll);
     this.frame();
@@ -134,7 +136,7 @@ class Contour {
     const label = shape("text", { x, class: "tone", "text-anchor": "middle" }, tone || "");
     const circle = shape("circle", { cx: x, r: 8, class: "dot", tabindex: 0, role: "slider", "aria-orientation": "vertical",
       "aria-valuemin": Math.round(hertz(this.low)), "aria-valuemax": Math.round(hertz(this.high)), "data-token": token,
-      "aria-label": `${symbol}${tone ? `, tone ${tone}` : ""}` });
+      "aria-label": tone ? t("{sound}, tone {tone}", { sound: symbol, tone }) : symbol });
     circle.addEventListener("pointerdown", (event) => {
       circle.setPointerCapture(event.pointerId);
       this.from = { y: event.clientY, moved: this.moved.get(token) ?? 0 };
@@ -189,7 +191,7 @@ class Contour {
       circle.setAttribute("cy", y);
       label.setAttribute("y", y - 13);
       circle.setAttribute("aria-valuenow", Math.round(hertz(middle)));
-      circle.setAttribute("aria-valuetext", `${Math.round(hertz(middle))} hertz`);
+      circle.setAttribute("aria-valuetext", t("{n} hertz", { n: Math.round(hertz(middle)) }));
       circle.classList.toggle("moved", this.moved.has(token));
     }
   }

@@ -31,12 +31,12 @@ function entry(name, about, act) {
 async function open(at) {
   const told = await get(`/api/files?at=${encodeURIComponent(at)}`);
   here = told.at;
-  title.textContent = told.at ? told.at.split(/[\\/]/).pop() || told.at : "Folders of the studio";
+  title.textContent = told.at ? told.at.split(/[\\/]/).pop() || told.at : t("Folders of the studio");
   take.disabled = !told.at;
   list.replaceChildren();
-  if (told.above !== null) entry("..", "the folder above", () => open(told.above));
+  if (told.above !== null) entry("..", t("the folder above"), () => open(told.above));
   for (const one of told.entries)
-    entry(one.name, one.folder ? (one.workspace ? "workspace" : "folder") : size(one.bytes), () => (one.folder ? open(one.path) : end(one.path)));
+    entry(one.name, one.folder ? (one.workspace ? t("workspace") : t("folder")) : size(one.bytes), () => (one.folder ? open(one.path) : end(one.path)));
   if (!told.entries.length) list.append(Object.assign(document.createElement("li"), { className: "soft", textContent: t("Empty.") }));
   if (told.more) list.append(Object.assign(document.createElement("li"), { className: "soft", textContent: t("… and {n} more", { n: told.more }) }));
 }

@@ -1,5 +1,6 @@
 // A text read while it is typed, and words of one's own tried before they are saved.
 import { post, tell, workspace } from "./live.js";
+import { t } from "./t.js";
 
 const text = document.getElementById("text");
 const problem = document.getElementById("problem");
@@ -7,7 +8,7 @@ const add = document.getElementById("add");
 const look = document.getElementById("look");
 const held = document.getElementById("held");
 const api = `/api/w/${encodeURIComponent(workspace())}/lexicon`;
-const STAGES = { canonical: "Spelling", restore: "Marks put back", normalise: "Numbers and signs as words", pronounce: "Pronunciation" };
+const STAGES = { canonical: t("Spelling"), restore: t("Marks put back"), normalise: t("Numbers and signs as words"), pronounce: t("Pronunciation") };
 const PAUSE = 120; // milliseconds without a key
 
 function made(tag, words, of = {}) {
@@ -50,7 +51,7 @@ function show(found) {
   document.getElementById("words").replaceChildren(...found.words.map(word));
   const lost = Object.entries(found.dropped), dropped = document.getElementById("dropped");
   dropped.hidden = !lost.length;
-  dropped.textContent = `Not read: ${lost.map(([sign, times]) => `${sign} (${times})`).join(", ")}`;
+  dropped.textContent = t("Not read: {signs}", { signs: lost.map(([sign, times]) => `${sign} (${times})`).join(", ") });
   steps(found.steps);
 }
 
@@ -66,7 +67,7 @@ function word(one) {
     said.append(sound);
   });
   button.append(made("bdi", one.text), said);
-  button.title = one.sure === null ? "" : `marks put back, right in ${Math.round(100 * one.sure)} of 100 such words`;
+  button.title = one.sure === null ? "" : t("marks put back, right in {n} of 100 such words", { n: Math.round(100 * one.sure) });
   button.addEventListener("click", () => begin(one));
   item.append(button);
   if (one.after.trim()) item.append(made("span", one.after.trim(), { className: "soft pause" }));
@@ -81,7 +82,7 @@ function steps(rows) {
     const part = document.createElement("div");
     part.className = "scroll";
     const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-    for (const title of [STAGES[stage] ?? stage, "before", "after"]) head.append(made("th", title));
+    for (const title of [STAGES[stage] ?? stage, t("before"), t("after")]) head.append(made("th", title));
     for (const row of rows.filter((one) => one.stage === stage)) {
       const line = body.insertRow();
       line.append(made("td", row.rule, { className: "rule" }));
@@ -123,8 +124,8 @@ async function consider() {
   try {
     const found = await quietly(`${api}/look`, { word, phones });
     if (mine !== asked) return;
-    look.append(made("bdi", found.word), ` is said `, made("span", found.before || "nothing", { className: "symbols" }));
-    if (found.after && found.after !== found.before) look.append(", and would be ", made("span", found.after, { className: "symbols" }));
+    look.append(made("bdi", found.word), ": ", t("said now"), " ", made("span", found.before || t("nothing"), { className: "symbols" }));
+    if (found.after && found.after !== found.before) look.append(", ", t("then"), " ", made("span", found.after, { className: "symbols" }));
     const touches = made(found.where ? "a" : "span", found.said);
     if (found.where) touches.href = `/w/${encodeURIComponent(workspace())}/clips?where=${encodeURIComponent(found.where)}`;
     look.append("; ", touches, ".");
@@ -140,7 +141,7 @@ function line(word, phones) {
   row.dataset.word = word;
   name.scope = "row";
   name.append(made("bdi", word));
-  const out = made("button", "Take out", { type: "button", className: "small" });
+  const out = made("button", t("Take out"), { type: "button", className: "small" });
   out.dataset.remove = "";
   last.append(out);
   row.append(name, made("td", phones, { className: "symbols" }), last);
@@ -151,7 +152,7 @@ const rowOf = (word) => [...held.querySelectorAll("tr")].find((row) => row.datas
 
 function changed(said) {
   tell(said);
-  document.getElementById("stale").textContent = "Something has changed since the clips were read.";
+  document.getElementById("stale").textContent = t("Something has changed since the clips were read.");
   document.getElementById("read-again")?.classList.add("main");
   read();
 }

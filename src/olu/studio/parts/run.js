@@ -1,6 +1,7 @@
 // A run as it goes: parts of the page are fetched again when something happened, curves go on by the bytes that came.
 
 import { fewer, get, post, tell, watch, workspace } from "/parts/live.js";
+import { t } from "/parts/t.js";
 import { Chart, Figures, linesOf, whenColoursChange } from "/parts/curves.js";
 
 const place = document.getElementById("run");
@@ -9,6 +10,7 @@ const base = `/api/w/${encodeURIComponent(workspace())}/runs/${encodeURIComponen
 const page = `/w/${encodeURIComponent(workspace())}/runs/${encodeURIComponent(name)}`;
 const smooth = document.getElementById("smooth");
 const figures = new Figures();
+const STATES = { finished: t("Finished"), unfinished: t("Unfinished"), stopped: t("Stopped by a guard"), damaged: t("Damaged") };
 const charts = new Map(); // title -> Chart
 let seen = null; // the row told last
 let asking = null; // a look at the metrics that is on its way
@@ -125,7 +127,7 @@ function follow() {
     if (before.events !== row.events) part("events");
     if (before.state === "running" && row.state !== "running") {
       fewer();
-      tell(`${name}: ${row.state}`);
+      tell(`${name}: ${STATES[row.state] ?? row.state}`);
     }
   }, figures.place);
 }
@@ -137,10 +139,10 @@ place.addEventListener("click", async ({ target }) => {
   try {
     if (button.dataset.do === "stop") {
       await post(`${base}/stop`);
-      tell("It stops after the step in hand, and saves.");
+      tell(t("It stops after the step in hand, and saves."));
     } else {
       const job = await post("/api/jobs", { ws: workspace(), verb: "train", options: { resume: true, resumed: name } });
-      tell(job.state === "waiting" ? "It waits for the device, then goes on." : "It goes on.");
+      tell(job.state === "waiting" ? t("It waits for the device, then goes on.") : t("It goes on."));
     }
     now();
   } catch {
@@ -149,7 +151,7 @@ place.addEventListener("click", async ({ target }) => {
 });
 
 document.getElementById("remove").addEventListener("click", async () => {
-  if (!confirm(`Remove ${name} with all its checkpoints? This cannot be undone.`)) return;
+  if (!confirm(t("Remove {name} with all its checkpoints? This cannot be undone.", { name }))) return;
   await post(`${base}/remove`, { run: name });
   location.href = `/w/${encodeURIComponent(workspace())}/runs`;
 });

@@ -1,6 +1,7 @@
 // Runs beside each other: which are shown, their curves in one picture each, and one sentence of all in a row.
 
 import { get, post, tell, watch, workspace } from "/parts/live.js";
+import { t } from "/parts/t.js";
 import { Chart, Figures, whenColoursChange } from "/parts/curves.js";
 
 const box = document.getElementById("curves");
@@ -34,7 +35,7 @@ function draw() {
     for (const name of curves.keys()) if (!/\/(lr|ratio)$/.test(name)) shown.set(name, [...(shown.get(name) ?? []), run]);
   const order = [...shown.keys()].sort((a, b) => Number(b.startsWith("valid/")) - Number(a.startsWith("valid/")));
   for (const name of order) {
-    if (!charts.has(name)) charts.set(name, new Chart(box, name.replace("valid/", "validation: ").replace("/", ": ")));
+    if (!charts.has(name)) charts.set(name, new Chart(box, name.replace("valid/", `${t("validation")}: `).replace("/", ": ")));
     const lines = shown.get(name).map((run) => ({ label: run, colour: names.indexOf(run), noisy: !name.startsWith("valid/"),
       dots: name.startsWith("valid/"), ...held.get(run).curves.get(name) }));
     charts.get(name).draw({ lines, log: name.endsWith("grad_norm"), smooth: Number(smooth.value) });
@@ -43,7 +44,7 @@ function draw() {
 
 form?.addEventListener("change", () => {
   const chosen = [...form.querySelectorAll("[name=show]:checked")].map((one) => one.value);
-  if (chosen.length > 6) tell("Six runs fit beside each other: the first six are shown.");
+  if (chosen.length > 6) tell(t("Six runs fit beside each other: the first six are shown."));
   location.search = `?show=${chosen.map(encodeURIComponent).join(",") || "none"}`;
 });
 
@@ -84,7 +85,7 @@ async function row(item) {
 function told(name, row) {
   const line = document.querySelector(`tr[data-watch="${CSS.escape(name)}"]`);
   const steps = line?.querySelector("[data-steps]");
-  if (steps) steps.textContent = `${row.step.toLocaleString("en")} of ${row.steps.toLocaleString("en")}`;
+  if (steps) steps.textContent = t("{n} of {all}", { n: row.step.toLocaleString("en"), all: row.steps.toLocaleString("en") });
   if (line && line.dataset.state !== row.state && [...document.querySelectorAll("audio")].every((one) => one.paused)) location.reload();
 }
 

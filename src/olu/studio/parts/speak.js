@@ -4,6 +4,7 @@ import { get, workspace } from "/parts/live.js";
 import { Melody } from "/parts/melody.js";
 import { Player } from "/parts/speech/player.js";
 import { RATE, Trouble, file, leftOut, speech } from "/parts/speech/speech.js";
+import { t } from "/parts/t.js";
 import { recall, remember } from "/parts/speech/memory.js";
 import { Words } from "/parts/speech/words.js";
 
@@ -11,8 +12,9 @@ const ADDRESS = "/api/speak";
 const by = (id) => document.getElementById(id);
 const form = by("form");
 const text = by("text");
-const FINISHED = "Finished.";
-const words = new Words({ said: by("said"), rows: by("rows"), many: by("many"), onpick: playFrom });
+const FINISHED = t("Finished.");
+const words = new Words({ said: by("said"), rows: by("rows"), many: by("many"), onpick: playFrom,
+  counted: (n) => t("{n} word", "{n} words", { n }) });
 const melody = new Melody(by("contours"), () => melodyButtons());
 let voices = [];
 let limits = {};
@@ -50,14 +52,14 @@ function note(message) {
 function fail(problem) {
   if (problem?.name === "AbortError") return;
   if (!(problem instanceof Trouble)) console.error(problem);
-  complain(problem.message || "Something went wrong in this page. Please load it again.");
+  complain(problem.message || t("Something went wrong in this page. Please load it again."));
 }
 
 function ready() {
   complain("");
   const many = [...text.value].length;
-  const missing = !voice() ? "There is no voice to speak with yet." : !text.value.trim() ? "Please write a text first."
-    : many > limits.characters ? `The text has ${many} characters; ${limits.characters} can be said at once.` : "";
+  const missing = !voice() ? t("There is no voice to speak with yet.") : !text.value.trim() ? t("Please write a text first.")
+    : many > limits.characters ? t("The text has {n} characters; {most} can be said at once.", { n: many, most: limits.characters }) : "";
   if (missing) complain(missing);
   return missing ? null : wish();
 }
@@ -73,7 +75,7 @@ async function speak(more = {}) {
   note("");
   const mine = (work = new AbortController());
   by("heard").hidden = false;
-  say("Waiting for the voice…");
+  say(t("Waiting for the voice…"));
   show();
   draw();
   try {
@@ -81,16 +83,16 @@ async function speak(more = {}) {
       if (mine.signal.aborted) return;
       if (part.count) note(leftOut(part.unsaid));
       if (part.words) words.add(part, voice()?.language ?? "");
-      if (part.samples?.length && player.made === 0) say("Speaking…");
+      if (part.samples?.length && player.made === 0) say(t("Speaking…"));
       if (part.samples) player.add(part.samples);
     }
     if (work === mine) work = null;
     player.finish();
-    if (player.made === 0) settle("There was nothing to say.");
+    if (player.made === 0) settle(t("There was nothing to say."));
   } catch (problem) {
     if (mine.signal.aborted) return;
     work = null;
-    player.onend = () => settle("Ended early.");
+    player.onend = () => settle(t("Ended early."));
     player.finish();
     if (player.made === 0) {
       settle("");
@@ -113,14 +115,14 @@ function stop() {
   const busy = Boolean(work) || player?.going;
   work?.abort();
   work = null;
-  if (player?.going) settle("Stopped.");
-  else if (busy) say("Stopped.");
+  if (player?.going) settle(t("Stopped."));
+  else if (busy) say(t("Stopped."));
   show();
 }
 
 function playFrom(second) {
   player.seek(second);
-  say("Speaking…");
+  say(t("Speaking…"));
   show();
   draw();
 }
@@ -128,7 +130,7 @@ function playFrom(second) {
 function show() {
   by("stop").disabled = !work && !player?.going;
   by("pause-it").disabled = !player?.going;
-  by("pause-it").textContent = player?.paused ? "Go on" : "Pause";
+  by("pause-it").textContent = player?.paused ? t("Go on") : t("Pause");
   by("download").disabled = Boolean(work);
   melodyButtons();
 }
@@ -165,13 +167,13 @@ async function download() {
   if (!asked) return;
   const mine = (work = new AbortController());
   const format = by("format").value;
-  say("Making the file…");
+  say(t("Making the file…"));
   show();
   try {
     const told = melody.changed ? { melody: melody.row } : {};
     const { made, unsaid } = await file({ ...asked, ...told, response_format: format }, { signal: mine.signal, address: ADDRESS });
     save(made, `${title()}.${format === "opus" ? "ogg" : format}`);
-    say(`The file is saved. ${leftOut(unsaid)}`.trim());
+    say(`${t("The file is saved.")} ${leftOut(unsaid)}`.trim());
   } catch (problem) {
     if (!mine.signal.aborted) {
       say("");
@@ -188,14 +190,14 @@ async function plan() {
   const asked = ready();
   if (!asked) return;
   by("plan").disabled = true;
-  say("Planning the melody…");
+  say(t("Planning the melody…"));
   try {
     const headers = { "Content-Type": "application/json", "X-Olu-Studio": "1" };
     const answer = await fetch(`${ADDRESS}/plan`, { method: "POST", headers, body: JSON.stringify(asked) });
     const told = await answer.json();
     if (!answer.ok) throw new Trouble(told.error?.message ?? told.error);
     melody.show(told.melody);
-    by("faults").textContent = told.faults.length ? `Not as written: ${told.faults.join("; ")}.` : "";
+    by("faults").textContent = told.faults.length ? t("Not as written: {faults}.", { faults: told.faults.join("; ") }) : "";
     by("faults").hidden = !told.faults.length;
     say("");
   } catch (problem) {
@@ -268,7 +270,7 @@ function picked() {
 }
 
 async function look() {
-  say("Looking for voices…");
+  say(t("Looking for voices…"));
   try {
     ({ voices, limits } = await get("/api/voices"));
   } finally {
@@ -278,9 +280,9 @@ async function look() {
   for (const one of voices) groups.set(one.ws, [...(groups.get(one.ws) ?? []), one]);
   by("voice").replaceChildren(...[...groups].filter(([, held]) => held.length).map(([name, held]) => {
     const group = document.createElement("optgroup");
-    group.label = name || "Comes with Olu";
+    group.label = name || t("Comes with Olu");
     for (const one of held) {
-      const option = new Option(one.fault ? `${one.title} (damaged)` : one.title, one.id);
+      const option = new Option(one.fault ? `${one.title} (${t("damaged")})` : one.title, one.id);
       option.disabled = Boolean(one.fault);
       group.append(option);
     }
@@ -313,7 +315,7 @@ by("example").addEventListener("click", () => {
 by("pause-it").addEventListener("click", () => {
   if (player.paused) player.resume();
   else player.pause();
-  say(player.paused ? "Paused." : "Speaking…");
+  say(player.paused ? t("Paused.") : t("Speaking…"));
   show();
 });
 by("stop").addEventListener("click", stop);

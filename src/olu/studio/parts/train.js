@@ -1,6 +1,7 @@
 // Plan and train. A changed value is planned again, so that every line tells its own reason; what is shown is trained.
 
 import { get, post, tell, watch, workspace } from "/parts/live.js";
+import { t } from "/parts/t.js";
 
 const by = (id) => document.getElementById(id);
 const form = by("plan");
@@ -35,7 +36,7 @@ function ended(number) {
   return new Promise((done) => {
     const leave = watch(`job:${number}`, async (kind, row) => {
       if (kind !== "job") return;
-      if (row.tick?.what) by("planning").textContent = `Planning: ${row.tick.what}…`;
+      if (row.tick?.what) by("planning").textContent = t("Planning: {what}…", { what: row.tick.what });
       if (!["done", "failed", "stopped", "lost"].includes(row.state)) return;
       leave();
       done(await get(`/api/w/${ws}/jobs/${number}`));
@@ -50,7 +51,7 @@ async function replan() {
   outdated = true;
   if (planning) return; // it is planned once more when that one is there
   planning = true;
-  by("planning").textContent = "Planning…";
+  by("planning").textContent = t("Planning…");
   by("planning").hidden = false;
   buttons();
   while (outdated) {
@@ -68,7 +69,7 @@ async function planned() {
     const made = await ended(job.number);
     if (outdated) return;
     if (made.state !== "done") {
-      complain(made.said || "The plan could not be made: see its job.");
+      complain(made.said || t("The plan could not be made: see its job."));
       return;
     }
     const answer = await fetch(`/w/${ws}/train/plan/${job.number}`);
@@ -93,8 +94,8 @@ function show() {
     const code = document.createElement("code");
     code.textContent = `${key} = ${value}`;
     const back = document.createElement("button");
-    Object.assign(back, { type: "button", className: "small", textContent: "Take back" });
-    back.setAttribute("aria-label", `Take back ${key}`);
+    Object.assign(back, { type: "button", className: "small", textContent: t("Take back") });
+    back.setAttribute("aria-label", t("Take back {name}", { name: key }));
     back.addEventListener("click", () => {
       changes.delete(key);
       replan();
@@ -131,7 +132,7 @@ async function begin({ dry = false, anew = false } = {}) {
   else if (plan()) ask.plan = plan();
   try {
     const job = await post(`/api/w/${ws}/train`, ask);
-    state(dry ? "Trying…" : "Starting…");
+    state(dry ? t("Trying…") : t("Starting…"));
     await followed(job.number, dry);
   } catch (wrong) {
     complain(wrong.message);
@@ -148,14 +149,14 @@ function followed(number, dry) {
       const row = await get(`/api/w/${ws}/train/${number}`);
       const over = ["done", "failed", "stopped", "lost"].includes(row.state);
       if (row.run && !row.fresh && !dry) location.href = `/w/${ws}/runs/${encodeURIComponent(row.run)}`;
-      else if (row.state === "waiting") state("It waits until the device is free: it begins by itself, also when this page is closed.");
-      else if (!over) state(row.tick?.what ? `${dry ? "Trying" : "Getting ready"}: ${row.tick.what}…` : dry ? "Trying…" : "Getting ready…");
+      else if (row.state === "waiting") state(t("It waits until the device is free: it begins by itself, also when this page is closed."));
+      else if (!over) state(row.tick?.what ? `${dry ? t("Trying…") : t("Getting ready…")} ${row.tick.what}` : dry ? t("Trying…") : t("Getting ready…"));
       if (!over) return;
       leave();
       state("");
-      if (row.state !== "done") complain(row.said || "It ended without a word: see its job.");
+      if (row.state !== "done") complain(row.said || t("It ended without a word: see its job."));
       else if (dry) tried(row.dry);
-      else if (row.fresh && confirm(`${row.run} was trained with these settings on this corpus already. Train again?`)) begin({ anew: true });
+      else if (row.fresh && confirm(t("{name} was trained with these settings on this corpus already. Train again?", { name: row.run }))) begin({ anew: true });
       done();
     };
     const leave = watch(`job:${number}`, look);
@@ -173,13 +174,13 @@ function tried(lines) {
 }
 
 async function keep() {
-  if (form.dataset.edited && !confirm("recipe.toml was edited by hand. Write this plan over it?")) return;
+  if (form.dataset.edited && !confirm(t("recipe.toml was edited by hand. Write this plan over it?"))) return;
   going = true;
   buttons();
   try {
     const job = await post("/api/jobs", { ws: workspace(), verb: "plan", options: { ...options(), force: true } });
     const made = await ended(job.number);
-    if (made.state === "done") tell("recipe.toml is written: 'olu train' goes by it.");
+    if (made.state === "done") tell(t("recipe.toml is written: 'olu train' goes by it."));
     else complain(made.said);
   } finally {
     going = false;
@@ -213,7 +214,7 @@ form.addEventListener("keydown", (event) => {
 by("set").addEventListener("click", () => {
   const key = by("key").value.trim();
   const value = by("value").value.trim();
-  if (!key || !value) return tell("Write a setting and its value.", { error: true });
+  if (!key || !value) return tell(t("Write a setting and its value."), { error: true });
   changes.set(key, value);
   by("key").value = by("value").value = "";
   replan();

@@ -45,7 +45,7 @@ export class Sending {
 
   get name() {
     const first = this.files[0]?.path ?? "";
-    return first.includes("/") ? first.split("/")[0] : this.files.length === 1 ? first : `${this.files.length} files`;
+    return first.includes("/") ? first.split("/")[0] : this.files.length === 1 ? first : t("{n} file", "{n} files", { n: this.files.length });
   }
 
   // Gives the folder on the server that holds them all.

@@ -1,4 +1,5 @@
 // A waveform from pairs of signed bytes, lowest and highest, as the studio makes them of a clip.
+import { t } from "./t.js";
 
 const held = new Map(); // address -> promise of peaks
 const KEPT = 400;
@@ -7,7 +8,7 @@ export function peaks(address) {
   if (!held.has(address)) {
     if (held.size >= KEPT) held.delete(held.keys().next().value);
     held.set(address, fetch(address).then(async (answer) => {
-      if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error || "This clip cannot be heard.");
+      if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error || t("This clip cannot be heard."));
       return new Int8Array(await answer.arrayBuffer());
     }).catch((wrong) => { held.delete(address); throw wrong; }));
   }
