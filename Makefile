@@ -23,12 +23,13 @@ lint: $(READY)
 	$(BIN)/python dev/complexity.py
 
 # Lint, types and tests with reduced counts. One thread per worker; a third fills two cores while others wait for processes.
+# The order of files is that of tests/conftest.py: the longest first.
 test: lint
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -q -n 3 --dist loadfile
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 # The full counts: kills, fuzz. Takes long.
 soak: $(READY)
-	OLU_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile
+	OLU_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py

@@ -10,16 +10,11 @@ given the same weights and compared with ours. About 8 GB of memory and some min
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
-import sys
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
+from check_numbers import CODES, SENTENCE, made_sound, rounded, say, some, spread, write
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -32,7 +27,6 @@ from olu.families.chatterbox.foreign.read import ChatterboxRelease, read_release
 from olu.families.chatterbox.foreign.tell import sentences
 from olu.families.chatterbox.learn import ChatterboxLearner
 
-SENTENCE = "the quick brown fox jumps over the lazy dog."
 LOOKED_AT = (
     *("text_emb.weight", "text_head.weight", "speech_emb.weight", "speech_head.weight", "tfmr.norm.weight"),
     *("text_pos_emb.emb.weight", "speech_pos_emb.emb.weight", "cond_enc.spkr_enc.weight", "tfmr.wpe.weight"),
@@ -40,31 +34,14 @@ LOOKED_AT = (
     *("tfmr.layers.0.self_attn.q_proj.weight", "tfmr.layers.29.mlp.down_proj.weight"),
 )
 SIZES = ("size", "layers", "width", "heads", "codes", "speech_ids", "text_places", "code_places", "meanflow")
-CODES = 40  # that are written, always the likeliest
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--wav", type=Path, help="a recording of up to 20 seconds")
-    parser.add_argument("--text", default="", help="what is said in it")
-    parser.add_argument("--language", default="en", help="the tag of its language")
-    parser.add_argument("-o", "--output", type=Path, default=Path("chatterbox_check.json"))
-    asked = parser.parse_args()
-    try:
-        report = check(asked)
-    except OluError as bad:
-        raise SystemExit(f"chatterbox_check: {bad}") from None
-    asked.output.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    report = write(__doc__, longest=20, check=check)
     for line in report["told"]:
         say(line)
     for name, apart in report.get("apart from chatterbox-tts", {}).items():
         say(f"apart from chatterbox-tts: {name}: {apart}")
-    say(f"{asked.output}: {asked.output.stat().st_size} bytes of numbers")
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
 
 
 @torch.no_grad()
@@ -72,7 +49,6 @@ def check(asked: argparse.Namespace) -> dict[str, Any]:
     release = read_release(asked.folder)
     learner = loaded(release)
     report: dict[str, Any] = {
-        "machine": f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}",
         "told": sentences(asked.folder),
         "files": {name: path.name for name, path in release.files.items()},
         "config": {name: getattr(release.config, name) for name in SIZES},
@@ -121,33 +97,9 @@ def with_bounds(learner: ChatterboxLearner, ids: list[int]) -> list[int]:
     return [c.text_start, *ids, c.text_stop] if c.text_bounds else ids
 
 
-def spread(value: Tensor) -> dict[str, float]:
-    held = value.float()
-    return {"mean": _round(held.mean()), "spread": _round(held.std()), "largest": _round(held.abs().max())}
-
-
-def _round(value: Any) -> float:
-    return float(f"{float(value):.5g}")
-
-
-def some(value: Tensor) -> list[float]:
-    """Eight numbers from all over it."""
-    flat = value.flatten()
-    return [_round(flat[at]) for at in torch.linspace(0, len(flat) - 1, 8).long()]
-
-
-def made_sound(seconds: float = 6.0) -> NDArray[np.float32]:
-    """Hums that change, with noise; the same on every machine."""
-    random, samples = np.random.default_rng(3), round(seconds * RATE)
-    pitch, loud = (np.repeat(random.random(samples * 12 // RATE + 1), RATE // 12 + 1)[:samples] for _ in range(2))
-    phase = 2 * np.pi * np.cumsum(100 + 200 * pitch) / RATE
-    wave = 0.2 * loud * sum(np.sin(phase * times) / times for times in (1, 2, 3, 5)) + 0.005 * random.random(samples)
-    return np.asarray(wave, np.float32)
-
-
 def answers(learner: ChatterboxLearner, ids: list[int]) -> dict[str, Any]:
     """What the networks say to made input."""
-    wave = made_sound()
+    wave = made_sound(RATE)
     vector, prompt = learner.listened([wave])
     rows = learner.heard([wave])
     codes, stopped = learner.written(ids, rows, most=CODES)
@@ -172,13 +124,13 @@ def recording(release: ChatterboxRelease, learner: ChatterboxLearner, asked: arg
         around = with_bounds(learner, ids_of(release, text, asked.language))
         logits = learner.t3(rows, torch.tensor([around]), codes[None])[1][0]
         targets = torch.cat([codes, torch.tensor([learner.config.stop_code])])
-        losses[name] = _round(F.cross_entropy(logits, targets))
+        losses[name] = rounded(F.cross_entropy(logits, targets))
     held = release.vocabulary
     return {
-        "seconds": _round(len(wave) / RATE),
+        "seconds": rounded(len(wave) / RATE),
         "codes": len(codes),
         "wanted codes": -(-len(wave) // CODE_SAMPLES),
-        "loss, and of a blind guess": [losses, _round(math.log(learner.config.codes + 2))],
+        "loss, and of a blind guess": [losses, rounded(math.log(learner.config.codes + 2))],
         "unknown tokens": held.fault_in(asked.text.lower()),
     }
 
@@ -200,12 +152,12 @@ def compared(release: ChatterboxRelease, learner: ChatterboxLearner, ids: list[i
     except ImportError as lost:
         say(f"chatterbox-tts cannot be imported ({lost}): nothing is compared with it")
         return {}
-    wave, found = made_sound(), dict[str, float]()
+    wave, found = made_sound(RATE), dict[str, float]()
     vector, prompt = learner.listened([wave])
     voice = PublicVoice().eval()
     voice.load_state_dict(release.ve)
     public = torch.from_numpy(voice.embeds_from_wavs([wave], sample_rate=RATE))[0]
-    found["speaker, 1 - cosine"] = _round(1 - float(F.cosine_similarity(vector, public, dim=0)))
+    found["speaker, 1 - cosine"] = rounded(1 - float(F.cosine_similarity(vector, public, dim=0)))
     decoder = PublicS3Gen(meanflow=release.config.meanflow).eval()
     decoder.load_state_dict(release.s3gen, strict=False)
     codes, _ = decoder.tokenizer([torch.from_numpy(wave)])
@@ -217,7 +169,7 @@ def compared(release: ChatterboxRelease, learner: ChatterboxLearner, ids: list[i
     )
     rows = learner.t3.condition(vector[None], prompt[None])
     public = theirs.prepare_conditioning(told)
-    found["condition, share of the largest"] = _round((rows - public).abs().max() / public.abs().max())
+    found["condition, share of the largest"] = rounded((rows - public).abs().max() / public.abs().max())
     said = public_codes(theirs, told, learner, ids)
     ours, _ = learner.written(ids, rows, most=CODES)
     found[f"codes that differ, of {len(said)}"] = sum(a != b for a, b in zip(ours, said, strict=False))

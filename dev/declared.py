@@ -1,7 +1,8 @@
 """`python dev/declared.py`: write anew what is made from the declarations of the verbs. Tests compare it.
 
 The tables of options in docs/cli.md: their first two columns are made here, the names and what --help says, with the
-default. What stands in a third column is a person's, and stays. So does all the rest of the page.
+default. An option that three verbs and more have alike stands in the first table, and a verb only names it. What stands
+in a third column is a person's, and stays. So does all the rest of the page.
 And src/olu/api.pyi: what type checkers know of the methods of a workspace.
 """
 
@@ -9,39 +10,59 @@ from __future__ import annotations
 
 import re
 import types
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 STUB = Path(__file__).parents[1] / "src" / "olu" / "api.pyi"
-TABLE = re.compile(r"^\| option \|.*\n\|[-|]+\n((?:\|.*\n)*)", re.M)
+TABLE = re.compile(r"^\| option \|.*\n\|[-|]+\n((?:\|.*\n)*)(?:\nAlso: .*\n)?|^Also: .*\n", re.M)
+NO_COMMAND = SimpleNamespace(params=[])
+ALIKE = {"g2p": "read"}  # a verb whose options are those of another, which alone explains them
 
 
 def rewritten(text: str, commands: dict[str, Any]) -> str:
     """The page with its tables made anew; `commands`: verb -> its command, as typer has it."""
     head, *sections = re.split(r"^(?=## olu )", text, flags=re.M)
-    return head + "".join(_section(one, commands) for one in sections)
+    held = Counter((_names(one), _meaning(one)) for command in commands.values() for one in _options(command))
+    shared = {row for row, count in held.items() if count > 2 and count == max(held[o] for o in held if o[0] == row[0])}
+    head = TABLE.sub(lambda _: _table(sorted((*row, "") for row in shared)), head, count=1)
+    return head + "".join(_section(one, commands, shared) for one in sections)
 
 
-def _section(text: str, commands: dict[str, Any]) -> str:
+def _options(command: Any) -> list[Any]:
+    return [one for one in command.params if one.opts[0].startswith("-") and "--help" not in one.opts]
+
+
+def _section(text: str, commands: dict[str, Any], shared: set[tuple[str, str]]) -> str:
     verb = text.split()[2]
     if verb not in commands:
         return text
     held = TABLE.search(text)
-    more = _by_hand(held[1]) if held else {}
-    options = [one for one in commands[verb].params if one.opts[0].startswith("-") and "--help" not in one.opts]
-    rows = [(_names(one), _meaning(one), more.get(max(one.opts, key=len), "")) for one in options]
+    more = _by_hand(held[1] or "") if held else {}
+    rows = [(_names(one), _meaning(one), more.get(max(one.opts, key=len), "")) for one in _options(commands[verb])]
+    elsewhere = shared | {
+        (_names(one), _meaning(one)) for one in _options(commands.get(ALIKE.get(verb, ""), NO_COMMAND))
+    }
+    own = [row for row in rows if row[2] or row[:2] not in elsewhere]
+    named = ", ".join(row[0] for row in rows if row not in own)
+    table = "\n".join(part for part in (_table(own), f"Also: {named}.\n" if named else "") if part)
+    if held:
+        return text[: held.start()] + table + text[held.end() :]
+    example = text.index("```\n")
+    return text[:example] + table + "\n" + text[example:]
+
+
+def _table(rows: list[tuple[str, str, str]]) -> str:
+    if not rows:
+        return ""
     wide = any(row[2] for row in rows)
     lines = [
         "| option | meaning | more |" if wide else "| option | meaning |",
         "|---|---|---|" if wide else "|---|---|",
     ]
-    lines += [f"| {' | '.join(row if wide else row[:2])} |" for row in rows]
-    table = "\n".join(lines) + "\n" if rows else ""
-    if held:
-        return text[: held.start()] + table + text[held.end() :]
-    example = text.index("```\n")
-    return text[:example] + table + "\n" + text[example:]
+    return "\n".join([*lines, *(f"| {' | '.join(row if wide else row[:2])} |" for row in rows)]) + "\n"
 
 
 def _by_hand(rows: str) -> dict[str, str]:

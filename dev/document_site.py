@@ -27,7 +27,8 @@ def _outside() -> dict[str, str]:
         for path in sorted((ROOT / "benchmarks" / "results").rglob("*"))
         if path.suffix in (".md", ".png", ".ogg")
     }
-    return {**pages, **results, "notebooks/README.md": "project/notebooks.md", "README.md": "index.md"}
+    single = {"notebooks/README.md": "project/notebooks.md", "dev/dependencies.md": "project/dependencies.md"}
+    return {**pages, **results, **single, "README.md": "index.md"}
 
 
 SITE = _outside()

@@ -1,4 +1,4 @@
-"""Plant six faults in the sample corpus, train, and print what happened: docs/reliability.md shows two of them.
+"""Plant six faults in the sample corpus, train, and print what happened.
 
 `python dev/faults.py [CASE ...]`; the full disk needs Linux and the right to mount.
 """

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "dependencies.md"
+PAGE = ROOT / "dev" / "dependencies.md"
 TRIES, PATIENCE = 3, 60.0  # seconds
 COLUMNS = 6  # package, licence, keeper, pinned, newest, released
 
@@ -33,7 +33,7 @@ class Known:
 
 
 def pins() -> dict[str, str]:
-    """What is pinned, and what docs/dependencies.md lists beside it."""
+    """What is pinned, and what dev/dependencies.md lists beside it."""
     found = dict(
         re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), flags=re.M)
     )

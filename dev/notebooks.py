@@ -49,19 +49,17 @@ olu("audit", "voice", "--fix")
 olu("read", "voice")"""
 
 TRAIN = {
-    "voice": """# Batches that fit the 15 GB of a T4, which has no bf16, so fp16.
+    "voice": """# The plan looks at the GPU: on a T4, which has no bf16, fp16 and batches that fit its 15 GB.
 # Stop the cell when you like: it saves.
 import shutil
 DEVICE = "cuda" if shutil.which("nvidia-smi") else "cpu"
-HALF = ["--set", "plan.precision=fp16"] if DEVICE == "cuda" else []
 olu("plan", "voice", "--device", DEVICE)
-olu("train", "voice", "--device", DEVICE, *HALF, *os.environ.get("OLU_TRAIN", "").split())""",
+olu("train", "voice", "--device", DEVICE, *os.environ.get("OLU_TRAIN", "").split())""",
     "base": """# Ten minutes from the voice that comes with Olu: enough to hear the new speaker, not to be done.
 import shutil
 DEVICE = "cuda" if shutil.which("nvidia-smi") else "cpu"
-HALF = ["--set", "plan.precision=fp16"] if DEVICE == "cuda" else []  # a T4 has no bf16
 MORE = os.environ.get("OLU_TRAIN", "").split()
-olu("train", "voice", "--base", "embedded", "--device", DEVICE, "--set", "plan.max_hours=0.17", *HALF, *MORE)""",
+olu("train", "voice", "--base", "embedded", "--device", DEVICE, "--set", "plan.max_hours=0.17", *MORE)""",
 }
 
 AGAIN = """# The machine was taken away? Run the cells above but the training, then this: it goes on where it was.

@@ -10,15 +10,12 @@ with ours. About 6 GB of memory and a few minutes on one core.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
-import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
+from check_numbers import CODES, SENTENCE, made_sound, rounded, say, some, spread, write
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -36,7 +33,6 @@ from olu.text.piece_files import read_pieces
 from olu.text.pieces import PieceVocabulary
 
 RELEASED = {"tensors": 963, "parameters": 518_442_047, "tokens": 6681}
-SENTENCE = "the quick brown fox jumps over the lazy dog."
 LOOKED_AT = (
     "gpt.text_embedding.weight",
     "gpt.text_head.weight",
@@ -50,31 +46,14 @@ LOOKED_AT = (
     "hifigan_decoder.waveform_decoder.conv_pre.weight",
 )
 SIZES = ("layers", "width", "heads", "codes", "text_places", "code_places", "decoder_width", "dvae_width", "code_width")
-CODES = 40  # that are written, always the likeliest
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--wav", type=Path, help="a recording of up to 11 seconds")
-    parser.add_argument("--text", default="", help="what is said in it")
-    parser.add_argument("--language", default="en", help="the tag of its language")
-    parser.add_argument("-o", "--output", type=Path, default=Path("xtts_check.json"))
-    asked = parser.parse_args()
-    try:
-        report = check(asked)
-    except OluError as bad:
-        raise SystemExit(f"xtts_check: {bad}") from None
-    asked.output.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    report = write(__doc__, longest=11, check=check)
     for name, fine in report["as released"].items():
         say(f"{'as released ' if fine else 'NOT AS RELEASED'} {name}")
     for name, apart in report.get("apart from coqui-tts", {}).items():
         say(f"apart from coqui-tts: {name}: {apart}")
-    say(f"{asked.output}: {asked.output.stat().st_size} bytes of numbers")
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
 
 
 @torch.no_grad()
@@ -93,7 +72,6 @@ def check(asked: argparse.Namespace) -> dict[str, Any]:
     if tagged.size != release.vocab_size:
         raise OluError(f"the vocabulary has no tag [{asked.language}]: name another with --language")
     report: dict[str, Any] = {
-        "machine": f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}",
         "found": found,
         "as released": {name: found[name] == value for name, value in RELEASED.items()},
         "version": release.version,
@@ -121,33 +99,9 @@ def told_of(vocabulary: PieceVocabulary) -> dict[str, Any]:
     }
 
 
-def spread(value: Tensor) -> dict[str, float]:
-    held = value.float()
-    return {"mean": _round(held.mean()), "spread": _round(held.std()), "largest": _round(held.abs().max())}
-
-
-def _round(value: Any) -> float:
-    return float(f"{float(value):.5g}")
-
-
-def some(value: Tensor) -> list[float]:
-    """Eight numbers from all over it."""
-    flat = value.flatten()
-    return [_round(flat[at]) for at in torch.linspace(0, len(flat) - 1, 8).long()]
-
-
-def made_sound(seconds: float = 6.0) -> Tensor:
-    """[1, S]: hums that change, with noise; the same on every machine."""
-    random, samples = np.random.default_rng(3), round(seconds * RATE)
-    pitch, loud = (np.repeat(random.random(samples * 12 // RATE + 1), RATE // 12 + 1)[:samples] for _ in range(2))
-    phase = 2 * np.pi * np.cumsum(100 + 200 * pitch) / RATE
-    wave = 0.2 * loud * sum(np.sin(phase * times) / times for times in (1, 2, 3, 5)) + 0.005 * random.random(samples)
-    return torch.from_numpy(wave.astype(np.float32))[None]
-
-
 def answers(model: Xtts, dvae: Dvae | None, vocabulary: PieceVocabulary) -> dict[str, Any]:
     """What the networks say to made input."""
-    wave = made_sound()
+    wave = torch.from_numpy(made_sound(RATE))[None]
     prompt = model.gpt.condition(prompt_mel(wave, model.mel_stats))
     vector = heard(model, wave)
     codes, latents = written(model, vocabulary, prompt)
@@ -197,12 +151,12 @@ def recording(model: Xtts, dvae: Dvae | None, vocabulary: PieceVocabulary, asked
     prompt = model.gpt.condition(prompt_mel(wave[:, : 6 * RATE], model.mel_stats))
     text_logits, code_logits, _ = model.gpt(prompt, text, begun, **lengths)
     return {
-        "seconds": _round(wave.shape[1] / RATE),
+        "seconds": rounded(wave.shape[1] / RATE),
         "codes": codes.shape[1],
         "distinct codes": len(codes.unique()),
-        "text": _round(F.cross_entropy(text_logits[0, :-1], text[0, 1:])),
-        "code": _round(F.cross_entropy(code_logits[0], torch.cat([codes, stops], dim=1)[0])),
-        "blind guess": [_round(math.log(len(vocabulary.symbols))), _round(math.log(c.codes + 2))],
+        "text": rounded(F.cross_entropy(text_logits[0, :-1], text[0, 1:])),
+        "code": rounded(F.cross_entropy(code_logits[0], torch.cat([codes, stops], dim=1)[0])),
+        "blind guess": [rounded(math.log(len(vocabulary.symbols))), rounded(math.log(c.codes + 2))],
         "unknown tokens": vocabulary.encode_text(asked.text.lower()).count(vocabulary.symbols.index("[UNK]")),
     }
 
@@ -234,7 +188,7 @@ def public_model(folder: Path, release: Release) -> Any:
 
 
 def compared(theirs: Any, model: Xtts, vocabulary: PieceVocabulary, release: Release) -> dict[str, float]:
-    wave = made_sound()
+    wave = torch.from_numpy(made_sound(RATE))[None]
     prompt = model.gpt.condition(prompt_mel(wave, model.mel_stats))
     public = theirs.get_gpt_cond_latents(wave, RATE, length=6, chunk_length=6)
     vector, public_vector = heard(model, wave), theirs.get_speaker_embedding(wave, RATE)[:, :, 0]
@@ -245,10 +199,10 @@ def compared(theirs: Any, model: Xtts, vocabulary: PieceVocabulary, release: Rel
     sound = model.hifigan_decoder.waveform_decoder(frames_of(latents[None]), vector)
     public_sound = theirs.hifigan_decoder(latents[None], g=vector[:, :, None])[:, 0]
     return {
-        "prompt, share of the largest": _round((prompt - public).abs().max() / public.abs().max()),
-        "speaker, 1 - cosine": _round(1 - float(F.cosine_similarity(vector, public_vector)[0])),
+        "prompt, share of the largest": rounded((prompt - public).abs().max() / public.abs().max()),
+        "speaker, 1 - cosine": rounded(1 - float(F.cosine_similarity(vector, public_vector)[0])),
         "codes that differ": sum(one != other for one, other in zip(codes, public_codes, strict=False)),
-        "sound": _round((sound - public_sound).abs().max()),
+        "sound": rounded((sound - public_sound).abs().max()),
         "tensors that differ": sum(
             not torch.equal(value.float(), theirs.state_dict()[name].float())
             for name, value in release.weights.items()

@@ -110,7 +110,9 @@ def _file_of(module: str) -> str:
     return found.relative_to(ROOT).as_posix() if found else ""
 
 
-def _all() -> list[Import]:
+@cache
+def imports() -> list[Import]:
+    """Every import of ours; looked for when a test asks, since every worker opens this file."""
     found = []
     for path in sorted(ROOT.rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
@@ -119,20 +121,17 @@ def _all() -> list[Import]:
     return found
 
 
-IMPORTS = _all()
-
-
 def test_every_package_has_its_place():
     there = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
     unknown = there - set(LEVEL) - set(TOP) - {"py.typed", "__pycache__", "voices"}  # data
     assert not unknown, f"add {sorted(unknown)} to ORDER, here and in docs/architecture.md"
-    assert len(IMPORTS) > 200  # else this test looks at nothing
+    assert len(imports()) > 200  # else this test looks at nothing
 
 
 def test_imports_point_up_only():
     wrong = [
         str(one)
-        for one in IMPORTS
+        for one in imports()
         if one.target in LEVEL
         and one.package in LEVEL
         and LEVEL[one.target] > LEVEL[one.package]
@@ -144,7 +143,7 @@ def test_imports_point_up_only():
 def test_the_core_imports_itself_alone():
     wrong = [
         str(one)
-        for one in IMPORTS
+        for one in imports()
         if one.package in ORDER[0]
         and one.target
         and one.target not in ORDER[0]
@@ -156,8 +155,8 @@ def test_the_core_imports_itself_alone():
 def test_the_engine_names_no_family_and_families_do_not_know_each_other():
     families = [path.name for path in (ROOT / "families").iterdir() if (path / "__init__.py").exists()]
     assert families
-    wrong = [str(one) for one in IMPORTS if one.package == "train" and one.target == "families"]
-    for one in IMPORTS:
+    wrong = [str(one) for one in imports() if one.package == "train" and one.target == "families"]
+    for one in imports():
         home, to = one.file.split("/"), one.module.split(".")
         if home[0] == "families" and len(home) > 2 and to[:2] == ["olu", "families"] and to[2:3] != [home[1]]:
             wrong.append(str(one))
@@ -176,7 +175,7 @@ def _is_word(node: ast.AST) -> bool:
 def test_speaking_needs_no_training_no_corpus_and_no_torch():
     wrong = [
         str(one)
-        for one in IMPORTS
+        for one in imports()
         if one.package in ("speak", "serve") and (one.target in SPEAK_MAY_NOT or one.module.split(".")[0] == "torch")
     ]
     assert not wrong, wrong
@@ -185,7 +184,7 @@ def test_speaking_needs_no_training_no_corpus_and_no_torch():
     while todo:
         file = todo.pop()
         seen.add(file)
-        for one in IMPORTS:
+        for one in imports():
             if one.file == file and one.at_top:
                 assert one.module.split(".")[0] != "torch", one
                 assert one.target not in SPEAK_MAY_NOT, one
@@ -197,18 +196,18 @@ def test_speaking_needs_no_training_no_corpus_and_no_torch():
 def test_the_command_line_is_a_leaf_over_the_stages():
     wrong = [
         str(one)
-        for one in IMPORTS
+        for one in imports()
         if one.package == "cli" and one.target and one.target not in CLI_MAY and (one.file, one.module) not in LEAVES
     ]
     assert not wrong, wrong
-    above = [str(one) for one in IMPORTS if one.target == "cli" and one.package not in ("cli", *TOP)]
+    above = [str(one) for one in imports() if one.target == "cli" and one.package not in ("cli", *TOP)]
     assert not above, above
 
 
 def test_torch_is_imported_on_use():
     wrong = [
         str(one)
-        for one in IMPORTS
+        for one in imports()
         if one.at_top and one.module.split(".")[0] == "torch" and not one.file.startswith(TORCH_AT_THE_TOP)
         if not _inside_a_family(one.file)
     ]
@@ -231,12 +230,12 @@ def test_a_language_is_named_in_its_own_folder_alone():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and node.value in codes
     ]
-    imported = [str(one) for one in IMPORTS if one.target == "languages" and one.package != "languages"]
+    imported = [str(one) for one in imports() if one.target == "languages" and one.package != "languages"]
     assert not named + imported
 
 
 def test_no_exception_outlives_its_cause():
-    there = {(one.file, one.module) for one in IMPORTS}
+    there = {(one.file, one.module) for one in imports()}
     gone = [key for key in (*DOWNWARD, *LEAVES) if key not in there]
     assert not gone, f"these exceptions are not needed any more: {gone}"
 
@@ -276,9 +275,24 @@ def test_cycles_are_found() -> None:
 def test_no_module_imports_itself_by_way_of_others_not_even_inside_a_function() -> None:
     """Families and languages that are imported by name are not seen, nor are the designed exceptions."""
     reached: dict[str, set[str]] = {}
-    for one in IMPORTS:
+    for one in imports():
         file = _file_of(one.module) if one.target and (one.file, one.module) not in DOWNWARD else ""
         if file and "__init__.py" not in (one.file, file):
             reached.setdefault(one.file, set()).add(file)
     assert sum(map(len, reached.values())) > 1000  # else this test looks at nothing
+    assert not _cycles(reached)
+
+
+def _packages(file: str) -> list[str]:
+    """The __init__.py of every folder above a file: they run before it does."""
+    return [f"{folder}/__init__.py" for folder in Path(file).parents if str(folder) != "."]
+
+
+def test_every_module_can_be_imported_first() -> None:
+    """What runs when it is imported, the packages above it included, never comes back to it unfinished."""
+    reached: dict[str, set[str]] = {}
+    for one in imports():
+        file = _file_of(one.module) if one.target and one.at_top else ""
+        begun = {one.file, *_packages(one.file)}  # run before the import does
+        reached.setdefault(one.file, set()).update({file, *_packages(file)} - begun if file else ())
     assert not _cycles(reached)

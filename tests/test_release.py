@@ -109,10 +109,10 @@ def test_every_dependency_was_looked_at_in_the_version_that_is_pinned() -> None:
         line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if "==" in line
     )
     pins = {plain(name): version for name, version in pinned.items()}
-    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").split("## Who keeps them")[1]
+    page = (ROOT / "dev" / "dependencies.md").read_text(encoding="utf-8").split("## Who keeps them")[1]
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
     rows = {plain(row[0]): row for row in cells if len(row) == 6}
-    assert names <= set(rows), f"look at {sorted(names - set(rows))} and add a row to docs/dependencies.md"
+    assert names <= set(rows), f"look at {sorted(names - set(rows))} and add a row to dev/dependencies.md"
     wrong = [row for name, row in rows.items() if name in pins and row[3] != pins[name]]
     assert not wrong and all(all(row) for row in rows.values()), wrong
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,10 @@ from olu.core.types import Alignment, Audio
 
 from ..helpers.aligner_clips import PHONES, RATE, Made, MadeRecogniser, clip
 
-CLIPS = [clip(seed) for seed in range(14)]
+
+@cache
+def clips() -> list[Made]:
+    return [clip(seed) for seed in range(14)]
 
 
 def items(clips: list[Made]) -> list[AlignerClip]:
@@ -26,7 +30,7 @@ def items(clips: list[Made]) -> list[AlignerClip]:
 
 @pytest.fixture(scope="module")
 def flat_model() -> FrameModel:
-    return finish(train_frames(items(CLIPS), rounds=2))
+    return finish(train_frames(items(clips()), rounds=2))
 
 
 def errors(alignment: Alignment, made: Made) -> list[float]:
@@ -54,7 +58,7 @@ def holds(alignment: Alignment, made: Made) -> None:
 def test_from_an_even_start_boundaries_come_within_a_frame(flat_model: FrameModel) -> None:
     aligner = Aligner(frames=flat_model)
     far: list[float] = []
-    for made in CLIPS:
+    for made in clips():
         found = aligner.align(made.id, made.audio, made.words)
         holds(found, made)
         assert found.score is None and found.method == "frames"
@@ -68,7 +72,7 @@ def test_ctc_alone_is_coarser_and_its_score_tells_a_wrong_text(flat_model: Frame
     coarse, sharp = Aligner(recogniser), Aligner(recogniser, flat_model)
     far: list[float] = []
     near: list[float] = []
-    for made, other in zip(CLIPS[:7], CLIPS[7:], strict=True):
+    for made, other in zip(clips()[:7], clips()[7:], strict=True):
         found = coarse.align(made.id, made.audio, made.words)
         holds(found, made)
         assert found.method == "ctc"
@@ -83,9 +87,9 @@ def test_ctc_alone_is_coarser_and_its_score_tells_a_wrong_text(flat_model: Frame
 
 
 def test_a_ctc_start_gives_as_sharp_a_model(flat_model: FrameModel) -> None:
-    model = finish(train_frames(items(CLIPS[:8]), MadeRecogniser(), rounds=2, gauss_rounds=0))
+    model = finish(train_frames(items(clips()[:8]), MadeRecogniser(), rounds=2, gauss_rounds=0))
     far = [
-        error for made in CLIPS[8:] for error in errors(Aligner(frames=model).align("", made.audio, made.words), made)
+        error for made in clips()[8:] for error in errors(Aligner(frames=model).align("", made.audio, made.words), made)
     ]
     assert np.median(far) <= 8 and np.mean(far) <= 15, (np.median(far), np.mean(far))
 
@@ -100,8 +104,8 @@ class Deaf(MadeRecogniser):
 
 def test_a_recogniser_that_has_learnt_nothing_does_no_harm(flat_model: FrameModel) -> None:
     """The even start explains the sound better, so it is taken: the same model comes out."""
-    model = finish(train_frames(items(CLIPS), Deaf(), rounds=2))
-    made = CLIPS[0]
+    model = finish(train_frames(items(clips()), Deaf(), rounds=2))
+    made = clips()[0]
     assert Aligner(frames=model).align("x", made.audio, made.words) == Aligner(frames=flat_model).align(
         "x", made.audio, made.words
     )
@@ -118,24 +122,24 @@ def test_speech_at_the_very_edge_is_found(flat_model: FrameModel) -> None:
 
 
 def test_training_twice_gives_the_same_model() -> None:
-    one, two = (finish(train_frames(items(CLIPS[:3]), rounds=1, gauss_rounds=2)) for _ in range(2))
+    one, two = (finish(train_frames(items(clips()[:3]), rounds=1, gauss_rounds=2)) for _ in range(2))
     mels = np.random.default_rng(0).normal(size=(50, 40)).astype(np.float32)
     assert np.array_equal(one.posteriors(mels), two.posteriors(mels))
-    other = finish(train_frames(items(CLIPS[:3]), rounds=1, gauss_rounds=2, seed=1))
+    other = finish(train_frames(items(clips()[:3]), rounds=1, gauss_rounds=2, seed=1))
     assert not np.array_equal(one.posteriors(mels), other.posteriors(mels))
 
 
 def test_a_saved_model_aligns_the_same(flat_model: FrameModel, tmp_path: Path) -> None:
     flat_model.save(tmp_path / "frames")
     again = FrameModel.load(tmp_path / "frames")
-    made = CLIPS[0]
+    made = clips()[0]
     assert Aligner(frames=again).align("x", made.audio, made.words) == Aligner(frames=flat_model).align(
         "x", made.audio, made.words
     )
 
 
 def test_words_without_sounds_are_left_out_and_a_clip_without_words_is_silence(flat_model: FrameModel) -> None:
-    made = CLIPS[1]
+    made = clips()[1]
     words = (("—", ()), *made.words, ("…", ()))
     aligner = Aligner(frames=flat_model)
     assert aligner.align("x", made.audio, words) == aligner.align("x", made.audio, made.words)
@@ -154,7 +158,7 @@ def test_a_fast_clip_still_aligns(flat_model: FrameModel) -> None:
 
 
 def test_errors_name_the_clip_and_the_sound(flat_model: FrameModel) -> None:
-    made = CLIPS[0]
+    made = clips()[0]
     with pytest.raises(AlignError, match=r"made-0: the recogniser never learnt 'ʒ'"):
         Aligner(MadeRecogniser()).align(made.id, made.audio, [("ʒ", ("ʒ",))])
     with pytest.raises(AlignError, match=r"made-0: the sound 'ʒ' was in no clip"):

@@ -140,6 +140,17 @@ def test_declarations_are_light() -> None:
     assert done.stdout.strip() == ""
 
 
+def test_every_verb_can_say_that_an_extra_is_missing() -> None:
+    """What carries it out is imported without the packages of any extra."""
+    extras = ("torch", "numba", "safetensors", "onnx", "tomli_w", "av", "fastapi", "uvicorn", "datasets", "swift_f0")
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({extras}));"
+        "from olu.stages.verbs import VERBS; [verb.call() for verb in VERBS.values()]"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_remedy_is_a_command() -> None:
     told = Remedy("speak", ("...",), {"voice": Path("my ws"), "output": Path("out.wav")})
     assert str(told) == """olu speak "..." --voice 'my ws' -o out.wav"""

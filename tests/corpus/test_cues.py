@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.corpus.readers.rows import Problem
-from olu.corpus.subtitles.cues import Cue, Cues, parse, plain
-from olu.corpus.subtitles.sentences import Pauses, at_once, join
+from olu.corpus.readers.subtitles.cues import Cue, Cues, parse, plain
+from olu.corpus.readers.subtitles.sentences import Pauses, at_once, join
 
 SRT = """1
 00:00:01,000 --> 00:00:02,500

@@ -19,9 +19,9 @@ from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
-from olu.corpus.subtitles.cues import parse
-from olu.corpus.subtitles.sentences import find_edges, limits
-from olu.corpus.subtitles.sync import measure
+from olu.corpus.readers.subtitles.cues import parse
+from olu.corpus.readers.subtitles.sentences import find_edges, limits
+from olu.corpus.readers.subtitles.sync import measure
 from olu.stages.import_ import ImportSummary, import_source
 
 from ..helpers import films as made

@@ -30,6 +30,7 @@ from olu.train.engine_state import Report
 from olu.train.recipe import read_recipe
 from olu.train.run import Run
 
+from ..cli.conftest import fine
 from ..helpers import aligned_workspaces
 from ..helpers.toy_families import register
 
@@ -139,7 +140,7 @@ from olu.train.engine import Engine
 register()
 at, advance = int(sys.argv.pop(1)), Engine.advance
 def killed(self):
-    if at and self.step == at:
+    if self.step == at:
         os.kill(os.getpid(), signal.SIGKILL)
     return advance(self)
 Engine.advance = killed
@@ -147,7 +148,8 @@ main()
 """
 
 
-def olu(*words: str, at: int = 0) -> int:
+def killed(*words: str, at: int) -> int:
+    """How `olu WORDS` ends, killed in a process of its own before this step."""
     command = [sys.executable, "-c", RUN, str(TESTS.parent), str(at), *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, check=False, env=environment, capture_output=True).returncode
@@ -157,9 +159,9 @@ def olu(*words: str, at: int = 0) -> int:
 def test_a_killed_run_ends_as_one_that_went_through(ws: Workspace) -> None:
     changes = [word for one in ("family=toytokens", *SHORT) for word in ("--set", one)]
     other = Workspace.open(shutil.copytree(ws.root, ws.root.parent / "other"))
-    assert olu("train", str(ws.root), *changes) == 0
-    assert olu("train", str(other.root), *changes, at=8) == -signal.SIGKILL
-    assert olu("train", str(other.root), "--resume") == 0
+    fine("train", ws.root, *changes)
+    assert killed("train", str(other.root), *changes, at=8) == -signal.SIGKILL
+    fine("train", other.root, "--resume")
     one, two = (weights(Run.named(each.runs_folder, "toytokens-001"), 12) for each in (ws, other))
     assert one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
 
@@ -180,7 +182,7 @@ def test_a_voice_of_codes_is_planned_trained_exported_spoken_and_evaluated(ws: W
     assert np.array_equal(audio.samples, voice.speak("Habari ya leo", seed=3).samples)
     streamed = [chunk.audio.samples for chunk in voice.stream("Habari ya leo", seed=3)]
     assert np.allclose(np.concatenate(streamed), audio.samples)
-    assert olu("evaluate", str(ws.root), "--only", "sanity") == 0
+    fine("evaluate", ws.root, "--only", "sanity")
     assert list((ws.root / "evaluations").glob("toytokens-001-step-*/report.html"))
 
 

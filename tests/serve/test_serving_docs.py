@@ -23,13 +23,6 @@ def test_the_page_names_the_file(name: str) -> None:
     assert f"]({name})" in PAGE and (DOCS / name).is_file()
 
 
-def test_the_table_of_limits_has_the_defaults() -> None:
-    rows = dict(re.findall(r"^\| `--([a-z-]+)` \| (\d+)[ s]*\|", PAGE, flags=re.M))
-    assert len(rows) >= 7
-    for name, value in rows.items():
-        assert float(value) == ServeSettings.model_fields[name.replace("-", "_")].default, name
-
-
 def test_every_field_of_a_request_is_told() -> None:
     table = PAGE.split("| field | meaning |", 1)[1].split("\n\n", 1)[0]
     first = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import olu.align.aligner
+import olu.core.stage
 import olu.stages.align_listen
 import olu.stages.listener
 from olu.align.aligner import train_frames
@@ -22,7 +23,7 @@ from olu.align.state import alignment_path, fold_of, words_of
 from olu.align.text_match import Match, read_match, write_match
 from olu.audio.io import resample
 from olu.cli.main import app
-from olu.core.errors import AlignError
+from olu.core.errors import AlignError, MissingExtra
 from olu.core.files import Workspace, read_json, read_jsonl, write_jsonl
 from olu.core.job import Tick, finish
 from olu.core.types import Alignment, Audio
@@ -104,6 +105,13 @@ def texts(count: int) -> list[str]:
 def errors(found: Alignment, truth: Alignment) -> list[float]:
     pairs = zip([p for p in found.phones if p.label], [p for p in truth.phones if p.label], strict=True)
     return [abs(a.start - b.start) for a, b in pairs]
+
+
+def test_without_the_extra_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    ws, _ = workspace(tmp_path)
+    monkeypatch.setattr(olu.core.stage, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="olu align needs the package 'torch'"):
+        finish(align(ws))
 
 
 def test_words_and_phones_are_found_where_they_are(tmp_path: Path, ears: Ears):

@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-import schemathesis
 from hypothesis import HealthCheck, settings
 
 from olu.stages.verbs import VERBS
@@ -22,6 +21,9 @@ from olu.studio.settings import StudioSettings
 from ..helpers.clip_workspaces import clip_workspace
 from ..helpers.operations import ask, operations
 from ..helpers.studio import KEY, StudioClient, running
+
+if TYPE_CHECKING:
+    import schemathesis
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 STREAM = "/api/events"  # has no end
@@ -77,11 +79,7 @@ def pointed() -> dict[str, Any]:
     return made
 
 
-def schema_of(made: dict[str, Any]) -> Any:
-    return schemathesis.openapi.from_dict(made)
-
-
-any_names, known_names = schema_of(document()), schema_of(pointed())
+any_names, known_names = document(), pointed()
 made_up = settings(
     max_examples=100 if SOAK else 1, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
@@ -129,13 +127,13 @@ def answered(case: schemathesis.Case, here: Here) -> None:
 
 @pytest.mark.skipif(not SOAK, reason="make soak: also with names that are nowhere")
 @operations(any_names)
-def test_any_request_is_answered(operation: Any, here: Here) -> None:
-    ask(operation, made_up, lambda case: answered(case, here))
+def test_any_request_is_answered(operation: str, here: Here) -> None:
+    ask(any_names, operation, made_up, lambda case: answered(case, here))
 
 
 @operations(known_names)
-def test_requests_for_what_is_there_are_answered(operation: Any, here: Here) -> None:
-    ask(operation, made_up, lambda case: answered(case, here))
+def test_requests_for_what_is_there_are_answered(operation: str, here: Here) -> None:
+    ask(known_names, operation, made_up, lambda case: answered(case, here))
 
 
 def test_many_of_them_came_to_something(here: Here) -> None:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,8 @@ from olu.corpus.sources import Source
 from olu.stages.train_setup import prepare_run
 from olu.train.recipe import Recipe
 from olu.train.run import Run
+
+from ..helpers import forks
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 STEPS = 200 if SOAK else 80
@@ -105,8 +106,6 @@ sys.argv, (said, none) = words, (os.open(said, os.O_WRONLY | os.O_CREAT), os.ope
 os.dup2(none, 1), os.dup2(said, 2)
 torch.set_num_threads(1)
 """
-FORKS = get_context("forkserver")  # Python and torch are loaded once, and each process is a copy of that
-FORKS.set_forkserver_preload(["olu.cli.main", "olu.train.setup.job", "olu.stages.train", "torch._dynamo"])
 FLUSHES = 6  # of one save: state.json and its folder, the three files, the folder of checkpoints
 
 
@@ -132,9 +131,7 @@ def start(ws: Path, *, resume: bool, blow: Blow | None = None) -> BaseProcess:
     itself = ["olu", str(blow.flush), str(blow.step)] if blow and blow.how == "flush" else ["olu"]
     words = [*itself, "train", str(ws), *(["--resume"] if resume else CHANGES)]
     code = QUIET + (FLUSH if itself[1:] else PLAIN)
-    process = FORKS.Process(target=exec, args=(code, {"words": words, "said": f"{ws}.said", "__name__": "olu"}))
-    process.start()
-    return process
+    return forks.begun(code, words=words, said=f"{ws}.said")
 
 
 def ended(process: BaseProcess, ws: Path) -> None:

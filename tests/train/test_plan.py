@@ -222,8 +222,10 @@ def test_set_by_you_is_the_reason(key: str) -> None:
 
 
 def test_precision_is_what_the_machine_can_do() -> None:
-    machines = (CPU, GPU, replace(GPU, bf16=False))
-    assert [planned(machine=one)["plan.precision"] for one in machines] == ["fp32", "bf16", "fp32"]
+    t4, old = (replace(GPU, bf16=False, fp16=fp16) for fp16 in (True, False))
+    assert [planned(machine=one)["plan.precision"] for one in (CPU, GPU, t4, old)] == ["fp32", "bf16", "fp16", "fp32"]
+    assert planned(machine=t4, model={"decoder": "source"})["plan.precision"] == "fp32"  # never trained in fp16
+    assert planned(machine=t4, plan={"precision": "fp32"})["plan.precision"] == "fp32"
 
 
 def test_accumulation_takes_its_time_on_a_gpu() -> None:

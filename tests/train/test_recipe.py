@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -258,9 +259,20 @@ IN_THE_SET_UP = ("sentences", "freeze_old_rows", "record")  # a text, a base, a 
 def test_every_plan_setting_acts(name: str, tmp_path: Path) -> None:
     assert name in PLAN_CASES, f"plan.{name} has no case here: add one that shows what it does"
     aspect, base, change = PLAN_CASES[name]
-    before = outcome(tmp_path / "a", "plan", base)
-    assert outcome(tmp_path / "b", "plan", base) == before  # else anything would seem to act
+    before = twice(repr(base), tmp_path)
     assert outcome(tmp_path / "c", "plan", {**base, **change})[aspect] != before[aspect]
+
+
+KNOWN: dict[str, dict[str, Any]] = {}
+
+
+def twice(base: str, folder: Path) -> dict[str, Any]:
+    """What a run with these settings did, the same in two of them: else anything would seem to act."""
+    if base not in KNOWN:
+        one, other = (outcome(folder / turn, "plan", ast.literal_eval(base)) for turn in "ab")
+        assert one == other
+        KNOWN[base] = one
+    return KNOWN[base]
 
 
 def hurt(
@@ -317,7 +329,13 @@ def test_every_guard_setting_acts(name: str, tmp_path: Path) -> None:
     assert name in GUARD_CASES, f"guards.{name} has no case here: add one that shows what it does"
     aspect, learner, base, change = GUARD_CASES[name]
     before = outcome(tmp_path / "a", "guards", base, learner())
-    assert outcome(tmp_path / "b", "guards", base, learner()) == before
+    if name in (
+        "finite_patience",
+        "drift_patience",
+        "overfit_patience",
+        "rewind_factor",
+    ):  # one of each kind of learner
+        assert outcome(tmp_path / "b", "guards", base, learner()) == before
     assert outcome(tmp_path / "c", "guards", {**base, **change}, learner())[aspect] != before[aspect]
 
 

@@ -24,6 +24,7 @@ class Machine:
     memory: float  # bytes that it has in all, so that a plan does not change with what else runs
     cores: int
     bf16: bool = False
+    fp16: bool = False  # with cores of its own for it: faster than fp32, not only smaller
     devices: int = 1
 
 
@@ -49,6 +50,7 @@ def this_machine(device: str | None = None) -> Machine:
             memory=float(facts.total_memory),
             cores=cores,
             bf16=facts.major >= 8,  # torch would also emulate it on older ones
+            fp16=facts.major >= 7,
             devices=torch.cuda.device_count(),
         )
     name = f"this {platform.machine()} CPU" if kind == "cpu" else "this Apple GPU"

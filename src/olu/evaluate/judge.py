@@ -18,8 +18,7 @@ from olu.evaluate.metrics import paired as mcd
 from olu.families import family as family_named
 from olu.families.runs import learner_of, voice_named
 from olu.features.pitch import HIGHEST, LOWEST
-
-INSTALL = "olu doctor --install-eval"
+from olu.networks.models import INSTALL
 
 
 @dataclass(frozen=True)

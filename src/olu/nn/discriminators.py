@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import weight_norm
 
 from olu.nn.kernels.convs import conv_leaky, conv_leaky_apart
 from olu.nn.kernels.streams import LEVERS
+from olu.nn.weight_norm import weight_norm
 
 SLOPE = 0.1
 

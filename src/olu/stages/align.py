@@ -17,7 +17,7 @@ from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, hash_value, write_jsonl, write_text
 from olu.core.job import Job, Note
 from olu.core.rows import from_row
-from olu.core.stage import Stage
+from olu.core.stage import Stage, need_training
 from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.core.types import Alignment
@@ -172,6 +172,7 @@ def align(
     earlier = None if force else _earlier(ws, options, keep=keep)
     if earlier is not None:
         return earlier
+    need_training("olu align")
     corpus = Corpus.open(ws)
     corpus.check_sources()
     begun = fingerprint(ws)

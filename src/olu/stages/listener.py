@@ -17,9 +17,9 @@ from olu.core.types import Alignment, Audio, Clip, Reading
 from olu.core.words import length, minutes
 from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import References, Transcriber, spread_evenly
-from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
 from olu.families.runs import RECOGNISER, SECOND_HALF, Units, aligner_of, fitting, is_second, runs_of
+from olu.networks.models import INSTALL
 from olu.stages.audit import audit
 from olu.stages.long_path import LEAST_MINUTES
 from olu.stages.plan import forecast

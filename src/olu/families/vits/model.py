@@ -12,7 +12,6 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.families.vits.durations import PlainDurations, StochasticDurations
@@ -23,6 +22,7 @@ from olu.nn.kernels.convs import Conv1d, ConvTranspose1d, channels_last
 from olu.nn.kernels.fused import bias_add_leaky, bias_gate, bias_leaky, can_fuse, skip_add, weights_made_once
 from olu.nn.kernels.streams import side_by_side
 from olu.nn.source_filter import SourceFilter
+from olu.nn.weight_norm import weight_norm
 
 
 class Generator(nn.Module):

@@ -218,4 +218,5 @@ ADVICE = Advice(
     memory=memory,
     sizes=("small", "mms"),
     tuning=lambda base: {"learning_rate": TUNING_RATE, "discriminator_learning_rate": TUNING_RATE},
+    fp16=lambda config: config.decoder == "hifigan",  # the other one was never trained so
 )

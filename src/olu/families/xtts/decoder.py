@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.xtts.config import CODE_SAMPLES, OUT_HOP, OUT_RATE, RATE, XttsConfig
+from olu.nn.weight_norm import weight_norm
 
 RATES, KERNELS = (8, 8, 2, 2), (16, 16, 4, 4)
 BLOCK_KERNELS, DILATIONS = (3, 7, 11), (1, 3, 5)

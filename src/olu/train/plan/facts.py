@@ -110,6 +110,7 @@ class Advice:
     longest: Callable[[Case], tuple[float, str]] | None = None  # seconds that no clip may exceed, and why; none: 60
     saved: Callable[[Any], float] | None = None  # (config): bytes of a checkpoint; none: 16 for a parameter
     notes: Callable[[Case, Any], list[str]] | None = None  # (case, config): what else a person should know before
+    fp16: Callable[[Any], bool] | None = None  # (config): whether fp16 was seen to lose nothing; none: no
     again: Callable[[Any, float], list[Setting]] | None = None  # (config, seconds of sound): what --from-run changes
 
 

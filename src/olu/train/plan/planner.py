@@ -179,9 +179,7 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
         draft.set("plan.decay", decay, said)
     draft.set("plan.warmup_steps", *advice.warmup(case, steps))
     machine, validate = case.machine, min(VALIDATE_MOST, max(VALIDATE_LEAST, _nice(steps / advice.validations)))
-    half = machine.device == "cuda" and machine.bf16
-    said = f"{machine.name} computes it: half the memory traffic, and no loss scale to go wrong as with fp16."
-    draft.set("plan.precision", *(("bf16", said) if half else ("fp32", "The safe one; bf16 is for GPUs that have it.")))
+    draft.set("plan.precision", *_precision(machine, half=bool(advice.fp16 and advice.fp16(config))))
     said = (
         f"About {max(1, steps // validate)} times over the run, with samples to hear; at least {VALIDATE_LEAST} steps."
     )
@@ -204,6 +202,21 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
         "Validations without a better one before a note. It never stops the run: the figure at hand is a loss,"
         " which is flat long before the voice is ripe. Listen to the samples, and export the step you like.",
     )
+
+
+def _precision(machine: Machine, *, half: bool) -> tuple[str, str]:
+    """The precision of a step, and why; `half`: whether this model is known to learn in fp16."""
+    if machine.device == "cuda" and machine.bf16:
+        return (
+            "bf16",
+            f"{machine.name} computes it: half the memory traffic, and no loss scale to go wrong as with fp16.",
+        )
+    if machine.device == "cuda" and machine.fp16 and half:
+        return (
+            "fp16",
+            f"{machine.name} has no bf16. Half the memory traffic; the loss scale finds itself in some steps.",
+        )
+    return "fp32", "The safe one; bf16 is for GPUs that have it."
 
 
 def _notes(case: Case, needed: float, wanted: int, *, held_back: float) -> list[str]:

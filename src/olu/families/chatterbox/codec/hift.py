@@ -10,10 +10,10 @@ import math
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.chatterbox.codec.sizes import HARMONICS, HOP, MELS, S3GenSizes
 from olu.families.chatterbox.config import OUT_RATE
+from olu.nn.weight_norm import weight_norm
 
 RATES, KERNELS = (8, 5, 3), (16, 11, 7)
 BLOCK_KERNELS, SOURCE_KERNELS, DILATIONS = (3, 7, 11), (7, 7, 11), (1, 3, 5)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from olu.audio.activity import SILENT_DBFS, Levels, runs, stretches
 from olu.corpus.readers.rows import Problem, Why
-from olu.corpus.subtitles.cues import TOUCH_SECONDS, Cue
+from olu.corpus.readers.subtitles.cues import TOUCH_SECONDS, Cue
 
 Times = NDArray[np.float64]
 

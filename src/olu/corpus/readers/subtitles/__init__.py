@@ -16,10 +16,10 @@ from olu.core.files import Refused, hash_file, read_inside
 from olu.corpus.readers.recordings import SUBTITLES, find_recordings, names_same, sound_of
 from olu.corpus.readers.rows import Doubt, Problem, Read, Row, SourceNote, Timing, Why, without_ending
 from olu.corpus.readers.source import SourceFolder
+from olu.corpus.readers.subtitles.cues import Cue, Cues, parse
+from olu.corpus.readers.subtitles.sentences import Pauses, Seam, Span, at_once, find_edges, join, without_lag
+from olu.corpus.readers.subtitles.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
 from olu.corpus.readers.texts import MOST_TEXT
-from olu.corpus.subtitles.cues import Cue, Cues, parse
-from olu.corpus.subtitles.sentences import Pauses, Seam, Span, at_once, find_edges, join, without_lag
-from olu.corpus.subtitles.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
 
 PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the sound
 SAMPLE = 50  # cues by whose starts subtitles are known again
