@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.align.ctc import Path, force
-from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat
+from olu.align.chain import best_way, chain, classes
+from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat, steady
 from olu.align.frames import FRAME_SECONDS, FrameModel, log_mels, thirds
+from olu.align.kinds import first_scores, is_known, ranks
 from olu.align.spans import Edges, Loudness, from_peaks, lay, phone_spans, word_spans
 from olu.audio.activity import frame_dbfs, sounds
 from olu.core.errors import AlignError
@@ -20,6 +22,8 @@ from olu.core.types import Alignment, Audio, Recogniser
 PAD_SECONDS = 0.2  # of quiet put before and after a clip: speech at the very edge aligns badly
 LONGEST_MINUTES = 180.0  # of speech that a frame model learns from: more makes it no sharper and costs memory
 QUIETEST_SHARE = 5  # percent of the frames are at a clip's own floor
+ALONE_ROUNDS = 6  # of Gaussians without a recogniser, which begins where they would be by then
+SOUND_COST = 2.0  # of calling a frame with sound silence, before anything is learnt
 SPACE = " "
 
 Words = Sequence[tuple[str, Sequence[str]]]  # the text of each word and its phones
@@ -140,14 +144,15 @@ def train_frames(
     recogniser: Recogniser | None = None,
     *,
     rounds: int = ROUNDS,
-    gauss_rounds: int = GAUSS_ROUNDS,
+    gauss_rounds: int | None = None,
     even: bool = True,
     device: str = "cpu",
     seed: int = 0,
 ) -> Job[FrameModel]:
     """A frame model of these clips, from a recogniser's alignment of them or from an even start, whichever fits better.
 
-    `even=False` trusts the recogniser; without a recogniser the start is even.
+    `even=False` trusts the recogniser; without a recogniser the start is by what sounds are like, and even where
+    nothing is known of most of them.
     """
     wanted = list(items)
     phones = tuple(sorted({phone for item in wanted for _, word in item.words for phone in word}))
@@ -165,7 +170,8 @@ def train_frames(
             minutes += item_minutes(clip)
     if not clips:
         raise AlignError("no clip is long enough for its text: check the texts with 'olu audit'")
-    return (yield from estimate(clips, phones, rounds=rounds, gauss_rounds=gauss_rounds, device=device, seed=seed))
+    gauss = gauss_rounds if gauss_rounds is not None else GAUSS_ROUNDS if recogniser else ALONE_ROUNDS
+    return (yield from estimate(clips, phones, rounds=rounds, gauss_rounds=gauss, device=device, seed=seed))
 
 
 def item_minutes(clip: TrainingClip) -> float:
@@ -190,9 +196,11 @@ def _heard(
     if not spoken or len(mels) < 2 * len(spoken):
         return None
     loudness = Loudness.of(quiet)
-    spread = flat(words, _sound(loudness, len(mels)))
+    sound = _sound(loudness, len(mels))
     if recogniser is None:
-        return TrainingClip(mels, words, (spread,))
+        known = 2 * sum(is_known(phone) for phone in phones) >= len(phones)
+        return TrainingClip(mels, words, (_by_signs(mels, sound, words, phones) if known else flat(words, sound),))
+    spread = flat(words, sound)
     try:
         symbols = SymbolMap(recogniser, item.words)
         edges, _ = symbols.edges(symbols.path(recogniser.log_probs(quiet)), loudness)
@@ -200,6 +208,18 @@ def _heard(
         return None
     guess = thirds(edges, spoken, len(mels))
     return TrainingClip(mels, words, (guess, spread) if even else (guess,))
+
+
+def _by_signs(
+    mels_FM: NDArray[np.float32], sound_F: NDArray[np.bool_], words: Sequence[Sequence[int]], phones: tuple[str, ...]
+) -> NDArray[np.int32]:
+    """[F] the phones' states where loudness, brightness and colour fit them best."""
+    scores = first_scores(ranks(mels_FM, sound_F), phones)
+    scores[:, 0] -= SOUND_COST * sound_F
+    states = chain(words, frames=len(mels_FM))
+    each = float(sound_F.sum()) / max(1, sum(len(word) for word in words))
+    way = best_way(states, scores, *steady(classes(len(phones)), each))
+    return states.emits[way.states_F]
 
 
 def _sound(loudness: Loudness, frames: int) -> NDArray[np.bool_]:
