@@ -12,7 +12,7 @@ from olu.align.ctc import Path, force
 from olu.align.chain import best_way, chain, classes
 from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat, steady
 from olu.align.frames import FRAME_SECONDS, FrameModel, log_mels, thirds
-from olu.align.kinds import first_scores, is_known, ranks
+from olu.align.kinds import first_scores, ranks
 from olu.align.spans import Edges, Loudness, from_peaks, lay, phone_spans, word_spans
 from olu.audio.activity import frame_dbfs, sounds
 from olu.core.errors import AlignError
@@ -22,7 +22,6 @@ from olu.core.types import Alignment, Audio, Recogniser
 PAD_SECONDS = 0.2  # of quiet put before and after a clip: speech at the very edge aligns badly
 LONGEST_MINUTES = 180.0  # of speech that a frame model learns from: more makes it no sharper and costs memory
 QUIETEST_SHARE = 5  # percent of the frames are at a clip's own floor
-ALONE_ROUNDS = 6  # of Gaussians without a recogniser, which begins where they would be by then
 SOUND_COST = 2.0  # of calling a frame with sound silence, before anything is learnt
 SPACE = " "
 
@@ -144,15 +143,14 @@ def train_frames(
     recogniser: Recogniser | None = None,
     *,
     rounds: int = ROUNDS,
-    gauss_rounds: int | None = None,
+    gauss_rounds: int = GAUSS_ROUNDS,
     even: bool = True,
     device: str = "cpu",
     seed: int = 0,
 ) -> Job[FrameModel]:
     """A frame model of these clips, from a recogniser's alignment of them or from an even start, whichever fits better.
 
-    `even=False` trusts the recogniser; without a recogniser the start is by what sounds are like, and even where
-    nothing is known of most of them.
+    `even=False` trusts the recogniser; without a recogniser what sounds are like by their signs takes its place.
     """
     wanted = list(items)
     phones = tuple(sorted({phone for item in wanted for _, word in item.words for phone in word}))
@@ -170,8 +168,7 @@ def train_frames(
             minutes += item_minutes(clip)
     if not clips:
         raise AlignError("no clip is long enough for its text: check the texts with 'olu audit'")
-    gauss = gauss_rounds if gauss_rounds is not None else GAUSS_ROUNDS if recogniser else ALONE_ROUNDS
-    return (yield from estimate(clips, phones, rounds=rounds, gauss_rounds=gauss, device=device, seed=seed))
+    return (yield from estimate(clips, phones, rounds=rounds, gauss_rounds=gauss_rounds, device=device, seed=seed))
 
 
 def item_minutes(clip: TrainingClip) -> float:
@@ -197,10 +194,9 @@ def _heard(
         return None
     loudness = Loudness.of(quiet)
     sound = _sound(loudness, len(mels))
-    if recogniser is None:
-        known = 2 * sum(is_known(phone) for phone in phones) >= len(phones)
-        return TrainingClip(mels, words, (_by_signs(mels, sound, words, phones) if known else flat(words, sound),))
     spread = flat(words, sound)
+    if recogniser is None:
+        return TrainingClip(mels, words, (_by_signs(mels, sound, words, phones), spread))
     try:
         symbols = SymbolMap(recogniser, item.words)
         edges, _ = symbols.edges(symbols.path(recogniser.log_probs(quiet)), loudness)

@@ -54,11 +54,6 @@ def _sign(sign: str) -> tuple[float, float, float]:
     return LIQUID
 
 
-def is_known(phone: str) -> bool:
-    """Whether its signs say what a phone sounds like."""
-    return bool(letters(bare(phone)))
-
-
 def bare(phone: str) -> str:
     """A phone as it is, or the Latin letters in it where nothing is known of its signs."""
     return phone if letters(phone) else _latin(phone)

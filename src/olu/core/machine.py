@@ -14,6 +14,7 @@ from olu.core.errors import TrainError
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
 QUOTA = "/sys/fs/cgroup/cpu.max"  # microseconds of computing, and in how many
 OLD_QUOTA = ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+CPU_FACTS, BF16_FLAGS = Path("/proc/cpuinfo"), ("avx512_bf16", "amx_bf16")
 UNKNOWN_BYTES = 8e9  # where the system does not tell
 
 
@@ -52,7 +53,16 @@ def this_machine(device: str | None = None) -> Machine:
             devices=torch.cuda.device_count(),
         )
     name = f"this {platform.machine()} CPU" if kind == "cpu" else "this Apple GPU"
-    return Machine(device=kind, name=name, memory=_ram(), cores=cores)
+    return Machine(device=kind, name=name, memory=_ram(), cores=cores, bf16=kind == "cpu" and cpu_has_bf16())
+
+
+def cpu_has_bf16() -> bool:
+    """Whether this CPU multiplies in bf16 itself; Linux tells it."""
+    try:
+        flags = CPU_FACTS.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return any(name in flags for name in BF16_FLAGS)
 
 
 def cores_here() -> int:
