@@ -107,6 +107,7 @@ class Advice:
     schedule: Callable[[Case], tuple[str, str]] | None = None  # none: exponential, as voices are published with
     suits: Callable[[Material], FamilyOffer | None] | None = None  # what it is better for than the usual one
     validations: int = 40  # of a run, with samples to hear
+    cpu_half: bool = False  # whether it trains in bf16 on a CPU that has it: measured to learn as well
     longest: Callable[[Case], tuple[float, str]] | None = None  # seconds that no clip may exceed, and why; none: 60
     saved: Callable[[Any], float] | None = None  # (config): bytes of a checkpoint; none: 16 for a parameter
     notes: Callable[[Case, Any], list[str]] | None = None  # (case, config): what else a person should know before

@@ -27,6 +27,7 @@ ENOUGH = 0.99  # of the hours that a limit must keep
 LEAST_EPOCH = 8  # steps: fewer clips make smaller batches
 LEAST_BATCH = 4
 VALIDATE_LEAST, VALIDATE_MOST = 200, 2000
+VALIDATIONS_LEAST = 6  # of a run so short that it would have fewer
 LOST_SECONDS = 900.0  # of work that a crash may cost
 PATIENCE = 8
 KEEP = 3
@@ -178,12 +179,13 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
         said = f"{epochs:,.0f} epochs end at half the rate, whatever the corpus' size; a fixed factor would not."
         draft.set("plan.decay", decay, said)
     draft.set("plan.warmup_steps", *advice.warmup(case, steps))
-    machine, validate = case.machine, min(VALIDATE_MOST, max(VALIDATE_LEAST, _nice(steps / advice.validations)))
-    half = machine.device == "cuda" and machine.bf16
+    machine, least = case.machine, min(VALIDATE_LEAST, _nice(steps / VALIDATIONS_LEAST))
+    validate = min(VALIDATE_MOST, max(least, _nice(steps / advice.validations)))
+    half = machine.bf16 and (machine.device == "cuda" or (machine.device == "cpu" and advice.cpu_half))
     said = f"{machine.name} computes it: half the memory traffic, and no loss scale to go wrong as with fp16."
     draft.set("plan.precision", *(("bf16", said) if half else ("fp32", "The safe one; bf16 is for GPUs that have it.")))
     said = (
-        f"About {max(1, steps // validate)} times over the run, with samples to hear; at least {VALIDATE_LEAST} steps."
+        f"About {max(1, steps // validate)} times over the run, with samples to hear; at least {least} steps."
     )
     validate = draft.set("plan.validate_every", validate, said)
     save = min(validate, max(20, _nice(LOST_SECONDS / max(pace, 1e-6))))
