@@ -402,7 +402,9 @@ def test_short_clips_are_aligned_without_a_recogniser(tmp_path: Path, ears: Ears
     aligned = read_alignments(ws)
     times = {clip.id: made[int(Path(clip.audio).stem[1:])].times for clip in Corpus.open(ws)}
     far = [
-        abs(word.start - time[0]) for id, one in aligned.items() for word, time in zip(one.words, times[id], strict=True)
+        abs(word.start - time[0])
+        for id, one in aligned.items()
+        for word, time in zip(one.words, times[id], strict=True)
     ]
     assert np.median(far) < 0.02 and np.mean(far) < 0.04
     matches = read_match(ws).values()

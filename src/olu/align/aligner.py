@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.align.ctc import Path, force
 from olu.align.chain import best_way, chain, classes
+from olu.align.ctc import Path, force
 from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat, steady
 from olu.align.frames import FRAME_SECONDS, FrameModel, log_mels, thirds
 from olu.align.kinds import first_scores, ranks

@@ -77,9 +77,7 @@ class _FrameEar:
         audio = corpus.audio(clip)
         found = Aligner(frames=self.model).align(clip.id, audio, words)
         chances = self.model.posteriors(log_mels(padded(audio)))
-        own, *chance = (
-            self._score(chances, self.todo[id][1]) for id in (clip.id, *others_of(clip.id, self.todo))
-        )
+        own, *chance = (self._score(chances, self.todo[id][1]) for id in (clip.id, *others_of(clip.id, self.todo)))
         return replace(found, score=own), Match(
             score=own, chance=tuple(chance), first=found.words[0], last=found.words[-1]
         )

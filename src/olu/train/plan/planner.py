@@ -184,9 +184,7 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
     half = machine.bf16 and (machine.device == "cuda" or (machine.device == "cpu" and advice.cpu_half))
     said = f"{machine.name} computes it: half the memory traffic, and no loss scale to go wrong as with fp16."
     draft.set("plan.precision", *(("bf16", said) if half else ("fp32", "The safe one; bf16 is for GPUs that have it.")))
-    said = (
-        f"About {max(1, steps // validate)} times over the run, with samples to hear; at least {least} steps."
-    )
+    said = f"About {max(1, steps // validate)} times over the run, with samples to hear; at least {least} steps."
     validate = draft.set("plan.validate_every", validate, said)
     save = min(validate, max(20, _nice(LOST_SECONDS / max(pace, 1e-6))))
     said = f"At the predicted pace a crash costs {save * pace / 60:.0f} minutes at most."
