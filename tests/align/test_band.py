@@ -141,6 +141,29 @@ def test_a_leap_over_many_words_lies_within_a_narrow_band():
     assert sorted(set(chain.word[states][chain.owner[states] >= 0].tolist())) == [0, 1, 2, 3, 34, 35, 36, 37]
 
 
+@pytest.mark.parametrize("phones", [1, 2, 9])
+@pytest.mark.parametrize("coarse", [True, False])
+def test_a_text_of_one_word_is_found_within_its_own_states(phones, coarse):
+    """Its chain has fewer states than the margin at both ends of a band."""
+    word = [at % PHONES for at in range(phones)]
+    how = {"parts": (1,), "quiet_states": 1} if coarse else {}
+    chain = long_chain([word], classes=classes(PHONES), costs=ChainCosts(), **how)
+    parts = 1 if coarse else STATES
+    said = [
+        0,
+        0,
+        0,
+        *(2 + STATES * one if coarse else 1 + STATES * one + part for one in word for part in range(parts)),
+    ]
+    said = [one for one in said for _ in range(4)] + [0] * 12
+    even = np.full(classes(PHONES) + 1, np.log(0.5), dtype=np.float32)
+    limits = band(np.linspace(0, chain.size, len(said)), chain.size, chain.size)
+    assert limits[0].min() >= 0 and limits[1].max() <= chain.size
+    scores = sharp(said)
+    states, _ = best_band(chain, lambda start, end: scores[start:end], even, even, limits)
+    assert np.unique(chain.owner[states]).tolist() == [-1, *range(phones)]
+
+
 def test_a_text_without_room_is_one_sentence():
     chain = long_chain(WORDS * 20, classes=classes(PHONES), costs=COSTS)
     even = np.full(classes(PHONES) + 1, np.log(0.5), dtype=np.float32)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olu.align.kinds import UNKNOWN, first_scores, kind, ranks
+from olu.align.kinds import RANK_REACH, RANK_STEP, UNKNOWN, first_scores, kind, ranks
 
 
 def middle(phone):
@@ -35,6 +35,25 @@ def test_ranks_are_the_same_however_loud_the_recording_is():
     one, other = ranks(mels, heard), ranks(mels + np.float32(2.0), heard)
     np.testing.assert_allclose(one, other, atol=0.011)
     assert one[~heard, 0].max() < 0.21
+
+
+def test_ranks_are_among_the_frames_around():
+    """Two rooms in one recording: a frame of the dark one is bright there, though softer than all of the other."""
+    rng = np.random.default_rng(0)
+    mels = rng.standard_normal((6000, 40)).astype(np.float32)
+    other = mels.copy()
+    other[3000:] += np.repeat(np.array([3.0, 5.0, 7.0], dtype=np.float32), [14, 14, 12])
+    heard = np.ones(6000, dtype=np.bool_)
+    one, two = ranks(mels, heard), ranks(other, heard)
+    far = np.abs(np.arange(6000) - 3000) > RANK_STEP + RANK_REACH
+    np.testing.assert_allclose(one[far, 1:], two[far, 1:], atol=0.002)
+    assert np.abs(one - two)[:, 1:].max() > 0.3, "where the rooms meet"
+
+
+def test_without_sound_near_it_a_frame_is_ranked_among_all_of_them():
+    mels = np.random.default_rng(0).standard_normal((1000, 40)).astype(np.float32)
+    found = ranks(mels, np.zeros(1000, dtype=np.bool_))
+    assert np.isfinite(found).all() and found[:, 0].max() <= 0.2 and found[:, 1].max() > 0.99
 
 
 def test_the_likeliest_phone_of_a_bright_soft_frame_is_a_hiss():

@@ -312,6 +312,21 @@ def test_a_long_recording_is_aligned_in_pieces_and_cut(tmp_path: Path, ears: Ear
         assert piece.seconds <= 20 and not any(w.start + 0.02 < at < w.end - 0.02 for w in words for at in edges)
 
 
+def test_a_cut_while_aligning_keeps_the_rows_of_its_pieces(tmp_path: Path, ears: Ears):
+    ws, _ = workspace(tmp_path, texts(12), pauses=(0.3, 0.15))
+    finish(align(ws, ctc_only=True))
+    longest = max(clip.seconds for clip in Corpus.open(ws)) - 0.5
+    again = align(ws, ctc_only=True, force=True)
+    while not part_path(ws).exists():
+        next(again)
+    pieces = {id for ids in finish(cut(ws, longest=longest)).cut.values() for id in ids}
+    cut_then = {id: one for id, one in read_alignments(ws).items() if id in pieces}
+    assert pieces == set(cut_then)
+    finish(again)
+    assert {id: one for id, one in read_alignments(ws).items() if id in pieces} == cut_then
+    assert STAGE.state(ws) == "stale", "clips came while it was made"
+
+
 def test_words_said_otherwise_are_named_in_pieces_too(tmp_path: Path, ears: Ears):
     ws, _ = workspace(tmp_path, texts(24))
     finish(align(ws, ctc_only=True))

@@ -11,15 +11,24 @@ import soundfile
 import typer
 from typer.testing import CliRunner
 
+from olu.align.spans import phone_spans, word_spans
+from olu.align.state import alignment_path, spread, to_align, unaligned
+from olu.align.text_match import Match, read_match, write_match
 from olu.cli.build import register
 from olu.core.errors import OluError, WorkspaceError
-from olu.core.files import Workspace, read_jsonl
+from olu.core.files import Workspace, read_jsonl, write_jsonl, write_text
 from olu.core.job import finish
-from olu.corpus import decisions
+from olu.core.types import Alignment
+from olu.corpus import cuts, decisions, hand_bounds
 from olu.corpus.decisions import Decision
+from olu.corpus.hand_bounds import HandBounds, read_alignments
 from olu.corpus.manifest import Corpus
+from olu.stages.align import STAGE as ALIGN
+from olu.stages.align import AlignSummary
+from olu.stages.cut import undo_cut
 from olu.stages.import_ import STAGE, import_source
 from olu.stages.merge import MergeSummary, merge
+from olu.stages.read import read_corpus
 from olu.stages.verbs import VERBS
 
 
@@ -312,3 +321,78 @@ def test_command(one: Workspace, two: Workspace) -> None:
 def test_a_workspace_that_is_none(one: Workspace, tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="is not a workspace"):
         finish(merge(one, [tmp_path]))
+
+
+def align(ws: Workspace, *, only: int | None = None) -> dict[str, Alignment]:
+    """As an aligner would: every phone of the first `only` clips has the same time."""
+    finish(read_corpus(ws))
+    found: dict[str, Alignment] = {}
+    for id, (clip, words) in list(to_align(ws, Corpus.open(ws)).items())[:only]:
+        phones = [phone for _, own in words for phone in own]
+        step = clip.seconds / len(phones)
+        edges = [(at * step, (at + 1) * step) for at in range(len(phones))]
+        scores = [-1.0] * len(phones)
+        spans = phone_spans(phones, edges, scores, clip.seconds), word_spans(words, edges, scores)
+        found[id] = Alignment(id=id, seconds=clip.seconds, phones=spans[0], words=spans[1], score=-1.0, method="frames")
+    write_jsonl(alignment_path(ws), (one.row() for one in found.values()))
+    write_match(ws, ((id, Match(score=-1.0, cer=0.1)) for id in found))
+    write_text(ws.alignment / "holes.txt", "".join(f"{id} 0:00.0: a jingle\n" for id in found))
+    options = {"from": None, "ctc_only": False, "cross": False}
+    summary = AlignSummary(
+        method="frames", made_by=f"ears of {ws.name}", spread=spread(list(found.values())), problems=[], notes=[]
+    )
+    ALIGN.stamp(ws, options, summary.row())
+    return found
+
+
+def test_alignments_come_along_and_stay_fresh(one: Workspace, two: Workspace) -> None:
+    mine, theirs = align(one), align(two)
+    first = next(iter(theirs.values()))
+    row = HandBounds(
+        id=first.id,
+        seconds=first.seconds,
+        words=tuple((span.label, span.start, span.end) for span in first.words),
+        phones=tuple((span.label, span.start, span.end) for span in first.phones),
+        by="Ada",
+        at="2026-11-01T00:00:00Z",
+        batch="b1",
+    )
+    hand_bounds.journal(two).append([row])
+    assert join(one, two).alignments == 3
+    found = read_alignments(one)
+    assert found.keys() == mine.keys() | theirs.keys() and found[first.id].method == "hand"
+    labels = {id: [word.label for word in one.words] for id, one in hand_bounds.found_alignments(one).items()}
+    assert labels == {id: [word.label for word in one.words] for id, one in (mine | theirs).items()}
+    assert read_match(one).keys() == found.keys()
+    assert (one.alignment / "holes.txt").read_text().splitlines() == [f"{id} 0:00.0: a jingle" for id in found]
+    finish(read_corpus(one))
+    assert not unaligned(one) and ALIGN.state(one) == "fresh", "nothing has to be listened to again"
+    told = one.stamped("align")["summary"]
+    assert told["made_by"] == "ears of one; ears of two" and told["spread"]["clips"] == 6
+    before = snapshot(one.root)
+    assert join(one, two).alignments == 0 and snapshot(one.root) == before
+    new = Workspace.create(one.root.parent / "new", language="ibo")
+    assert join(new, one, two).alignments == 6
+    finish(read_corpus(new))
+    assert ALIGN.state(new) == "fresh"
+
+
+def test_an_alignment_that_is_not_whole_there_is_not_whole_here(one: Workspace, two: Workspace) -> None:
+    align(one)
+    theirs = align(two, only=2)
+    two.stamp_path("align").unlink()
+    assert join(one, two).alignments == 2
+    finish(read_corpus(one))
+    assert len(unaligned(one)) == 1 and ALIGN.state(one) == "stale"
+    align(two)
+    assert join(one, two).alignments == 1, "a merge later brings what was aligned since"
+    assert read_alignments(one).keys() > theirs.keys() and not unaligned(one)
+
+
+def test_what_was_cut_there_can_be_whole_again_here(one: Workspace, two: Workspace) -> None:
+    whole, *pieces = (clip.id for clip in Corpus.open(two))
+    cuts.save(two, {whole: pieces})
+    decisions.record(two, [Decision(id=whole, decision="drop", by="cut", reason="into 2 clips")])
+    join(one, two)
+    assert cuts.load(one) == {whole: pieces}
+    assert undo_cut(one) == (1, 2) and len(Corpus.open(one)) == 4

@@ -129,7 +129,7 @@ def band(centre_F: NDArray[np.floating], half: float, states: int, *, reach: int
 
     `reach`: frames to both sides whose places are looked at too, so that a leap over many words lies within the band.
     """
-    ends = 4 * SHORTEST_SILENCE
+    ends = min(4 * SHORTEST_SILENCE, states)  # of a text of one word there may be no more
     before = np.concatenate([np.full(reach, centre_F[0]), centre_F])[: len(centre_F)]
     after = np.concatenate([centre_F, np.full(reach, centre_F[-1])])[reach:]
     low = np.clip(np.floor(before - half), 0, states - 1).astype(np.int32)

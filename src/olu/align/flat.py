@@ -42,10 +42,11 @@ AGAIN, AGAIN_REACH = 2, 2000  # times at most, and how many frames around it
 REACH = 500  # frames on both sides of a leap over words in which it may be made otherwise
 NEVER = np.float32(-30.0)  # the score of a phone where there is none
 LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
-KINDS_COST = 1.0  # the same while nothing is learnt
+KINDS_COST = 1.5  # a frame that is not written, while nothing is learnt
 # A sound that is passed over must cost less than pressing it in between others; but a first look that passes over
 # words too readily loses its way in a long recording (a cost of 1 did, in 54 minutes), and no later round finds back.
-FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=3.0)
+# Nor may it leave the ends of a text over, as long as these have room: what is passed over there costs half of that.
+FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=3.0, outside_skip=1.5)
 COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0, outside_skip=2.0)
 HONEST_COSTS = replace(COSTS, skip=3.0)
 

@@ -1,7 +1,7 @@
 """What a sound is like before anything was learnt: loud or soft, dark or bright, by its sign alone.
 
 Vowels are loud, s is bright, m is dark, and before p there is nothing. In every language and with every microphone that
-holds of ranks: how loud a frame is among the frames of its own recording. Shapes: F frames, M mels, C classes.
+holds of ranks: how loud a frame is among the frames around it. Shapes: F frames, M mels, C classes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ QUIET_STOP, VOICED_STOP = (0.15, 0.6, 0.5), (0.3, 0.35, 0.4)
 SIBILANT, VOICED_SIBILANT, BREATH = (0.35, 0.93, 0.6), (0.4, 0.85, 0.55), (0.22, 0.72, 0.5)
 VOICED_BREATH, NASAL, LIQUID = (0.35, 0.4, 0.4), (0.42, 0.18, 0.3), (0.5, 0.3, 0.4)
 DARK_GLIDE, BRIGHT_GLIDE = (0.5, 0.2, 0.15), (0.5, 0.35, 0.8)
+RANK_STEP, RANK_REACH = 200, 500  # frames that are ranked at once, and how many on both sides they are ranked among
+LEAST_RANKED = 100  # frames with sound among which a rank says something
 
 
 def kind(phone: str) -> tuple[tuple[float, float, float], ...]:
@@ -66,17 +68,25 @@ def _latin(phone: str) -> str:
 
 
 def ranks(mels_FM: Floats, sound_F: NDArray[np.bool_]) -> Floats:
-    """[F, 3] of each frame: how loud, how bright and of what colour, as its rank among the frames with sound."""
+    """[F, 3] of each frame: how loud, how bright and of what colour, as its rank among the frames with sound near it.
+
+    A recording of many hands has many rooms and microphones: by the whole of it all of one part would be bright.
+    """
     power = np.exp(np.asarray(mels_FM, dtype=np.float64))
-    whole = np.log(power.sum(axis=1))
-    bright = np.log(power[:, 28:].sum(axis=1)) - np.log(power[:, :14].sum(axis=1))
+    low = np.log(power[:, :14].sum(axis=1))
+    bright = np.log(power[:, 28:].sum(axis=1)) - low
     colour = np.log(power[:, 19:28].sum(axis=1)) - np.log(power[:, 6:14].sum(axis=1))
-    found = []
-    for values in (whole, bright, colour):
-        heard = np.sort(values[sound_F]) if sound_F.any() else np.sort(values)
-        found.append(np.searchsorted(heard, values) / len(heard))
-    found[0][~sound_F] *= 0.2
-    return np.stack(found, axis=1).astype(np.float32)
+    signs_F3 = np.stack([np.log(power.sum(axis=1)), bright, colour], axis=1)
+    found = np.empty(signs_F3.shape, dtype=np.float32)
+    for start in range(0, len(found), RANK_STEP):
+        end = start + RANK_STEP
+        near = slice(max(0, start - RANK_REACH), end + RANK_REACH)
+        heard = sound_F[near]
+        each = np.sort(signs_F3[near][heard] if heard.sum() >= LEAST_RANKED else signs_F3[near], axis=0)
+        for sign in range(3):
+            found[start:end, sign] = np.searchsorted(each[:, sign], signs_F3[start:end, sign]) / len(each)
+    found[~sound_F, 0] *= 0.2
+    return found
 
 
 def first_scores(ranks_F3: Floats, phones: Sequence[str]) -> Floats:

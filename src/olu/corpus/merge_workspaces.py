@@ -88,6 +88,7 @@ class Join:
         self.corrections = dict(host.corrections)
         self.came: list[Decision] = []
         self.corrected: list[Correction] = []  # that came
+        self.ids: list[tuple[Workspace, dict[str, str]]] = []  # of each workspace: of a clip there -> of the same here
         self.added: dict[str, int] = {}
         self.moved: dict[str, str] = {}  # clips of before -> the speaker they have there, and now here too
         self.already = self.texts = 0
@@ -102,6 +103,7 @@ class Join:
         ids: dict[str, str] = {}  # of a clip there -> of the same clip here
         for clip in guest.clips:
             ids[clip.id] = self._clip(clip, here[clip.id], guest, speaker=speakers[guest.spoken_by.of(clip)])
+        self.ids.append((guest.ws, ids))
         self._decide(guest.decisions, ids)
         self._correct(guest.corrections.values(), ids)
 

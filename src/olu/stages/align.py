@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -199,7 +199,7 @@ def align(
         from olu.stages.align_listen import listen
 
         listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force, base=base)
-    return _finish(ws, options, listened, begun=begun)
+    return _finish(ws, options, listened, begun=begun, known={clip.id for clip in corpus})
 
 
 def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSummary | None:
@@ -225,7 +225,8 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary
     found, problems, notes = yield from take_grids(ws, corpus, grids)
     matches = [(one.id, Match(first=one.words[0], last=one.words[-1])) for one in found if one.words]
     listened = Listened(found=found, matches=matches, problems=problems, notes=notes, made_by=str(source))
-    return _finish(ws, options, _with_others(ws, corpus, listened), begun=begun)
+    known = {clip.id for clip in corpus}
+    return _finish(ws, options, _with_others(ws, corpus, listened), begun=begun, known=known)
 
 
 def _with_others(ws: Workspace, corpus: Corpus, taken: Listened) -> Listened:
@@ -245,8 +246,13 @@ def _with_others(ws: Workspace, corpus: Corpus, taken: Listened) -> Listened:
     )
 
 
-def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun: str) -> AlignSummary:
-    """Write and stamp an alignment. `begun`: its clips; where they changed since, it is stamped as stale."""
+def _finish(
+    ws: Workspace, options: dict[str, Any], listened: Listened, *, begun: str, known: Collection[str]
+) -> AlignSummary:
+    """Write and stamp an alignment. `begun`: its clips; where they changed since, it is stamped as stale.
+
+    Clips that are not `known` came while it was made, by a cut or a merge, with alignments that stay.
+    """
     if not listened.found:
         first = f"; the first: {listened.problems[0]}" if listened.problems else ""
         raise CorpusError(f"no clip of {ws.root} could be aligned{first}")
@@ -262,8 +268,10 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun
         holes=listened.holes,
     )
     with writing(ws, patience=AFTER_WORK):
-        write_jsonl(alignment_path(ws), (one.row() for one in listened.found))
-        write_match(ws, listened.matches)
+        came = [one for id, one in found_alignments(ws).items() if id not in found and id not in known]
+        heard = [(id, one) for id, one in read_match(ws).items() if id not in found and id not in known]
+        write_jsonl(alignment_path(ws), (one.row() for one in (*listened.found, *came)))
+        write_match(ws, (*listened.matches, *heard))
         write_text(ws.alignment / HOLES, "".join(f"{hole}\n" for hole in listened.holes))
         STAGE.stamp(ws, options, summary.row(), inputs=None if fingerprint(ws) == begun else "clips came or went")
     (ws.alignment / "part.jsonl").unlink(missing_ok=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from olu.align.flat import FlatStart
     from olu.align.recording import FoundFrames, LongText
 
-FLAT_VERSION = 3  # raise it when the same sound and text would be aligned otherwise
+FLAT_VERSION = 4  # raise it when the same sound and text would be aligned otherwise
 CHUNK_SECONDS = 240.0
 MOST_UNSAID = 0.5  # of the words of a recording: with more its text is another's
 DENSEST, THINNEST = 45.0, 1.5  # sounds of a text for a second of its recording: people say 8 to 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from olu.corpus.merge_workspaces import Join, WorkspaceIndex
 from olu.corpus.rights import of_sources, save_source
 from olu.corpus.split import choose_sides
 from olu.stages.import_ import STAGE
+from olu.stages.merge_alignments import MergedAlignments
 from olu.stages.verbs.corpus import MergeOptions
 
 SHOWN = 5
@@ -34,6 +35,7 @@ class MergeSummary:
     renamed: dict[str, dict[str, str]]  # workspace -> speaker there -> speaker here
     decisions: int
     corrections: int
+    alignments: int
     texts: int  # clips without a text that got theirs
     moved: int  # clips of before that have another speaker now
     clips: int
@@ -57,6 +59,8 @@ class MergeSummary:
             yield f"{many(self.decisions, 'decision')} came along."
         if self.corrections:
             yield f"{many(self.corrections, 'corrected text')} came along."
+        if self.alignments:
+            yield f"{many(self.alignments, 'alignment')} came along."
         if self.texts:
             yield f"{self.texts} clips that had no text have one now."
         if self.moved:
@@ -89,15 +93,17 @@ def merge(
         for done, guest in enumerate(guests, 1):
             join.take(WorkspaceIndex.of(guest))
             yield Tick(done, len(guests), str(guest.root))
-        summary = _summary(join)
+        aligned = MergedAlignments.of(ws, join.ids)
+        summary = _summary(join, aligned)
         _write_duplicates(ws, join)
         _keep_rights(ws, join, guests)
         if join.added or join.texts or STAGE.state(ws) != "fresh":
-            _write(ws, join)
+            _write(ws, join, cut=aligned.cut)
             asked = {"merge": [str(guest.root.resolve()) for guest in guests], "same_speakers": same_speakers}
             STAGE.stamp(ws, asked, asdict(summary))
         else:
             _write_decided(ws, join)
+        aligned.write(ws)
         return summary
 
 
@@ -136,11 +142,11 @@ def _write_duplicates(ws: Workspace, join: Join) -> None:
         write_jsonl(path, rows)
 
 
-def _write(ws: Workspace, join: Join) -> None:
+def _write(ws: Workspace, join: Join, *, cut: Mapping[str, Sequence[str]]) -> None:
     clips, (sources, files) = list(join.clips.values()), join.used()
     write_jsonl(ws.corpus / "files.jsonl", files)
     _write_decided(ws, join)
-    Corpus.save(ws, clips, sources, choose_sides(ws, clips))
+    Corpus.save(ws, clips, sources, choose_sides(ws, clips, cut=cut))
 
 
 def _write_decided(ws: Workspace, join: Join) -> None:
@@ -154,7 +160,7 @@ def _write_decided(ws: Workspace, join: Join) -> None:
             speakers.assign(ws, join.moved, by=speakers.MERGE)
 
 
-def _summary(join: Join) -> MergeSummary:
+def _summary(join: Join, aligned: MergedAlignments) -> MergeSummary:
     clips = join.clips.values()
     return MergeSummary(
         added=join.added,
@@ -163,6 +169,7 @@ def _summary(join: Join) -> MergeSummary:
         renamed=join.renamed,
         decisions=len(join.came),
         corrections=len(join.corrected),
+        alignments=len(aligned.found.keys() | aligned.hand.keys()),
         texts=join.texts,
         moved=len(join.moved),
         clips=len(clips),
