@@ -172,6 +172,8 @@ def test_a_list_without_drafts_and_a_page_that_loads_nothing(tmp_path: Path) -> 
 
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("--with 'foo': choose own, whisper or mms", {"listener": "foo"}),
+    ("--order 'most': choose least or surest", {"order": "most", "list": Path("x")}),
     ("two commands", {"accept": 0.5, "list": Path("x")}),
     ("above 0 and up to 1", {"accept": 1.5}),
     ("--minutes 0", {"minutes": 0.0, "list": Path("x")}),

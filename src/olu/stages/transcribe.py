@@ -30,7 +30,7 @@ from olu.stages.correct import correct
 from olu.stages.listener import recogniser_for, speech_minutes
 from olu.stages.read import corpus_frontend
 from olu.stages.transcribe_list import write_list
-from olu.stages.verbs.corpus import TranscribeOptions
+from olu.stages.verbs.corpus import LISTENERS, ORDERS, TranscribeOptions
 from olu.text.frontend import read_settings
 from olu.text.words import edits
 from olu.train.run import Run
@@ -128,6 +128,9 @@ def run(options: TranscribeOptions) -> Job[TranscribeSummary | ListSummary | Acc
 
 
 def _check(options: TranscribeOptions) -> None:
+    for name, given, known in (("with", options.listener, LISTENERS), ("order", options.order or ORDERS[0], ORDERS)):
+        if given not in known:
+            raise ConfigError(f"--{name} {given!r}: choose {', '.join(known[:-1])} or {known[-1]}")
     if options.accept is not None and options.list is not None:
         raise ConfigError("--accept and --list are two commands: give one at a time")
     if options.accept is not None and not 0 < options.accept <= 1:

@@ -168,6 +168,10 @@ class BoundsOptions:
     by: str | None = option("Who sets them. Default: your login name.", metavar="NAME")
 
 
+LISTENERS = ("own", "whisper", "mms")
+ORDERS = ("least", "surest")
+
+
 @options
 class TranscribeOptions:
     ws: Path = workspace()
@@ -175,7 +179,7 @@ class TranscribeOptions:
         "Who listens: own (the workspace's recogniser, trained on what has texts), whisper or mms.",
         "--with",
         default="own",
-        choices=("own", "whisper", "mms"),
+        choices=LISTENERS,
     )
     model: str = option("The published model: an id on the hub, or a folder.", default="", metavar="ID|DIR")
     list: Path | None = option(
@@ -183,7 +187,7 @@ class TranscribeOptions:
     )
     minutes: float | None = option("With --list: so many; 10 if not given.", metavar="N")
     order: str | None = option(
-        "With --list: least (the least certain drafts first, if not given) or surest.", choices=("least", "surest")
+        "With --list: least (the least certain drafts first, if not given) or surest.", choices=ORDERS
     )
     accept: float | None = option("Take drafts of this confidence and more as texts.", metavar="CONFIDENCE")
     base: Path | None = option("Begin with this run of a recogniser, of any language.", metavar="RUN", role="input")
