@@ -411,7 +411,7 @@ def spoken_clips(folder: Path, count: int) -> tuple[Workspace, list[MadeRadio]]:
 
 
 def test_short_clips_are_aligned_without_a_recogniser(tmp_path: Path, ears: Ears):
-    ws, made = spoken_clips(tmp_path, 9)
+    ws, made = spoken_clips(tmp_path, 6)
     found = finish(align(ws, flat=True, force=True))
     assert not ears and found.made_by == FROM_CLIPS and found.method == "frames" and not found.problems
     aligned = read_alignments(ws)
@@ -438,7 +438,7 @@ def test_short_clips_are_aligned_without_a_recogniser(tmp_path: Path, ears: Ears
 
 
 def test_a_clip_too_short_for_its_text_is_named_and_one_word_is_found(tmp_path: Path):
-    ws, _ = spoken_clips(tmp_path, 6)
+    ws, _ = spoken_clips(tmp_path, 4)
     extra = tmp_path / "more"
     extra.mkdir()
     said = radio(9, sentences=1)
