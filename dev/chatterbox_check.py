@@ -31,7 +31,6 @@ from olu.families.chatterbox.config import CODE_SAMPLES, RATE, ChatterboxConfig
 from olu.families.chatterbox.foreign.read import ChatterboxRelease, read_release
 from olu.families.chatterbox.foreign.tell import sentences
 from olu.families.chatterbox.learn import ChatterboxLearner
-from olu.text.pieces import PieceVocabulary
 
 SENTENCE = "the quick brown fox jumps over the lazy dog."
 LOOKED_AT = (
@@ -112,11 +111,14 @@ def still(network: S3Gen) -> dict[str, Tensor]:
 
 def ids_of(release: ChatterboxRelease, text: str, language: str) -> list[int]:
     held = release.vocabulary
-    if not isinstance(held, PieceVocabulary):  # Turbo and Nano cut bytes: any ids will do to look at the networks
-        return list(range(100, 130))
     if held.tagged and f"[{language}]" not in held.symbols:
         raise OluError(f"the tokenizer has no tag [{language}]: name another with --language")
     return held.encode_text(text, tag=language) if held.tagged else held.encode_text(text)
+
+
+def with_bounds(learner: ChatterboxLearner, ids: list[int]) -> list[int]:
+    c = learner.config
+    return [c.text_start, *ids, c.text_stop] if c.text_bounds else ids
 
 
 def spread(value: Tensor) -> dict[str, float]:
@@ -167,8 +169,7 @@ def recording(release: ChatterboxRelease, learner: ChatterboxLearner, asked: arg
     rows = learner.heard([wave])
     losses = {}
     for name, text in {"its text": asked.text.lower(), "another text": SENTENCE}.items():
-        ids = ids_of(release, text, asked.language)
-        around = [learner.config.text_start, *ids, learner.config.text_stop] if learner.config.text_bounds else ids
+        around = with_bounds(learner, ids_of(release, text, asked.language))
         logits = learner.t3(rows, torch.tensor([around]), codes[None])[1][0]
         targets = torch.cat([codes, torch.tensor([learner.config.stop_code])])
         losses[name] = _round(F.cross_entropy(logits, targets))
@@ -178,7 +179,7 @@ def recording(release: ChatterboxRelease, learner: ChatterboxLearner, asked: arg
         "codes": len(codes),
         "wanted codes": -(-len(wave) // CODE_SAMPLES),
         "loss, and of a blind guess": [losses, _round(math.log(learner.config.codes + 2))],
-        "unknown tokens": 0 if held is None else ids_of(release, asked.text.lower(), asked.language).count(1),
+        "unknown tokens": held.fault_in(asked.text.lower()),
     }
 
 
@@ -209,17 +210,44 @@ def compared(release: ChatterboxRelease, learner: ChatterboxLearner, ids: list[i
     decoder.load_state_dict(release.s3gen, strict=False)
     codes, _ = decoder.tokenizer([torch.from_numpy(wave)])
     found["codes of the made sound that differ"] = int((codes[0, : len(prompt)] != prompt).sum())
-    if release.config.backbone == "llama":
-        theirs = PublicT3(T3Config(text_tokens_dict_size=release.vocab_size)).eval()
-        theirs.load_state_dict(learner.t3.state_dict())
-        told = T3Cond(
-            speaker_emb=vector[None], cond_prompt_speech_tokens=prompt[None], emotion_adv=torch.full((1, 1, 1), 0.5)
-        )
-        rows = learner.t3.condition(vector[None], prompt[None])
-        public = theirs.prepare_conditioning(told)
-        found["condition, share of the largest"] = _round((rows - public).abs().max() / public.abs().max())
-        text = torch.tensor([[learner.config.text_start, *ids, learner.config.text_stop]])
-        said = theirs.inference(
+    theirs = public_t3(release, PublicT3, T3Config)
+    theirs.load_state_dict(learner.t3.state_dict())
+    told = T3Cond(
+        speaker_emb=vector[None], cond_prompt_speech_tokens=prompt[None], emotion_adv=torch.full((1, 1, 1), 0.5)
+    )
+    rows = learner.t3.condition(vector[None], prompt[None])
+    public = theirs.prepare_conditioning(told)
+    found["condition, share of the largest"] = _round((rows - public).abs().max() / public.abs().max())
+    said = public_codes(theirs, told, learner, ids)
+    ours, _ = learner.written(ids, rows, most=CODES)
+    found[f"codes that differ, of {len(said)}"] = sum(a != b for a, b in zip(ours, said, strict=False))
+    return found
+
+
+def public_t3(release: ChatterboxRelease, made: Any, settings: Any) -> Any:
+    """With as many blocks as the weights have."""
+    from chatterbox.models.t3.llama_configs import LLAMA_CONFIGS
+
+    c, told = release.config, settings(text_tokens_dict_size=release.vocab_size)
+    if c.backbone == "llama":
+        LLAMA_CONFIGS["Llama_520M"]["num_hidden_layers"] = c.layers
+        return made(told).eval()
+    sizes = {"n_layer": c.layers, "n_embd": c.width, "hidden_size": c.width, "n_head": c.heads}
+    LLAMA_CONFIGS["GPT2_medium"] |= sizes
+    told.llama_config_name, told.speech_tokens_dict_size = "GPT2_medium", c.speech_ids
+    told.input_pos_emb, told.use_perceiver_resampler, told.emotion_adv = None, False, False
+    told.speech_cond_prompt_len = c.prompt_codes
+    return made(told).eval()
+
+
+def public_codes(theirs: Any, told: Any, learner: ChatterboxLearner, ids: list[int]) -> list[int]:
+    """The likeliest ones, without a penalty."""
+    text = torch.tensor([with_bounds(learner, ids)])
+    if learner.config.backbone == "gpt2":
+        plain = {"temperature": 1e-5, "top_k": 0, "top_p": 1.0, "repetition_penalty": 1.0}
+        made = theirs.inference_turbo(t3_cond=told, text_tokens=text, max_gen_len=CODES - 1, **plain)
+    else:
+        made = theirs.inference(
             t3_cond=told,
             text_tokens=text.expand(2, -1),
             max_new_tokens=CODES,
@@ -228,10 +256,8 @@ def compared(release: ChatterboxRelease, learner: ChatterboxLearner, ids: list[i
             top_p=1.0,
             repetition_penalty=1.0,
             cfg_weight=learner.config.guidance,
-        )[0].tolist()
-        ours, _ = learner.written(ids, rows, most=CODES)
-        found["codes that differ"] = sum(a != b for a, b in zip(ours, said, strict=False))
-    return found
+        )
+    return [int(one) for one in made[0]]
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from olu.stages.split import SplitSummary
 from olu.stages.status import Status
 from olu.stages.training import TrainOutcome
 from olu.stages.transcribe import AcceptSummary, ListSummary, TranscribeSummary
+from olu.stages.tune import TuneSummary
 from olu.studio.jobs_command import JobList
 
 OnEvent = Callable[[Event], None]
@@ -306,6 +307,23 @@ class VerbWorkspace(Workspace):
         profile: int = 0,
         on_event: OnEvent | None = None,
     ) -> TrainOutcome | RateSummary: ...
+    def tune(
+        self,
+        *,
+        over: Iterable[str] | str = (),
+        minutes: float | None = None,
+        steps: int | None = None,
+        by: str = 'heard',
+        sentences: int = 24,
+        recipe: str | Path | None = None,
+        changes: Iterable[str] | str = (),
+        base: str | Path | None = None,
+        device: str | None = None,
+        threads: int | None = None,
+        output: str | Path | None = None,
+        new: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> TuneSummary: ...
     def runs(
         self,
         run: str | None = None,
@@ -324,6 +342,7 @@ class VerbWorkspace(Workspace):
         only: str = '',
         run: str | None = None,
         step: int | None = None,
+        speaker: str | None = None,
         checkpoints: str | None = None,
         collusion: bool = False,
         seed: int = 0,
@@ -359,6 +378,7 @@ class VerbWorkspace(Workspace):
         output: str | Path | None = None,
         vocoder: str = '',
         language: str = '',
+        accent: str = '',
         with_training: bool = False,
         noise: float | None = None,
         bits: int | None = None,

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.align.phonemap import PhoneMap, Word, apply, distance, learn
+from olu.align.phonemap import PhoneMap, Word, apply, learn
 from olu.align.textgrid import filled
 from olu.core.errors import CorpusError
 from olu.core.types import Alignment, Span
+from olu.text.articulation import distance
 
 
 def grid(words: Sequence[tuple[str, Sequence[tuple[str, float]]]], *, gaps: Sequence[float] = ()) -> Alignment:

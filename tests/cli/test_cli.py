@@ -163,7 +163,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "sample": fine("sample", here, "--clips", "6", "--json").json(),
         "new": fine("new", ws, "-l", "am", "--json").json(),
         "import": fine("import", ws, here, "--json").json(),
-        "split": fine("split", ws, "--json").json(),
+        "split": fine("split", ws, "--valid", "0.4", "--json").json(),
         "audit": fine("audit", ws, "--json").json(),
         "clips": fine("clips", ws, "--json").json(),
         "drop": fine("drop", ws, "--from", nobody, "--json").json(),
@@ -180,6 +180,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "prepare": fine("prepare", ws, "--json").json(),
         "plan": fine("plan", ws, "--print", "--json").json(),
         "train": fine("train", ws, *TINY, "--json").json(),
+        "tune": fine("tune", ws, "--over", "seed=1,2", "--by", "loss", "--steps", "4", *TINY, "--json").json(),
         "runs": fine("runs", ws, "--json").json(),
         "export": fine("export", ws, "--json").json(),
         "speak": fine("speak", "ሰላም።", "--voice", ws, "-o", tmp_path / "a.wav", "--json").json(),
@@ -213,6 +214,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     assert said["speak"]["seconds"] > 0
     assert said["inspect"]["kind"] == "a run, of a voice"
     assert said["clean"]["bytes"] > 0
+    assert len(said["tune"]["runs"]) == 2 and [one["run"] for one in said["runs"]["runs"]] == ["vits-001"]
     assert said["make"]["voice"]["step"] == 2
     assert said["speakers"]["speakers"][0]["clips"] == said["export-corpus"]["clips"] == 6
     assert said["transcribe"]["drafted"] == 0, "every clip has a text"

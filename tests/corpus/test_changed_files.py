@@ -221,6 +221,25 @@ def test_a_touched_recording_stays_and_is_read_once(
     assert Corpus.open(ws).changed() != []
 
 
+def test_what_was_done_holds_where_only_dates_differ(ws: Workspace, source: Path) -> None:
+    finish(audit(ws))
+    finish(prepare(ws, rate=16000))
+    for n in range(4):  # as on the machine a pack was carried to
+        os.utime(source / "wavs" / f"c{n}.wav", ns=(n + 1, n + 1))
+    changed._known.clear()
+    assert finish(audit(ws)).fresh and finish(prepare(ws, rate=16000)).fresh
+    sound(source / "wavs" / "c1.wav", seed=9)
+    assert not finish(audit(ws)).fresh and not finish(prepare(ws, rate=16000)).fresh
+
+
+def test_long_clips_that_lie_aside_for_their_pieces_are_not_prepared(ws: Workspace) -> None:
+    aside = id_of(ws, "c0")
+    record(ws, [Decision(id=aside, decision="drop", by="cut", reason="into 3 clips")])
+    assert finish(prepare(ws, rate=16000)).clips == 3
+    record(ws, [Decision(id=aside, decision="keep", by="person")])  # taken whole again
+    assert finish(prepare(ws, rate=16000)).clips == 4
+
+
 def test_a_missing_recording_is_no_changed_one(ws: Workspace, source: Path) -> None:
     (source / "wavs" / "c1.wav").unlink()
     assert STAGE.state(ws) == "fresh" and Corpus.open(ws).changed() == []

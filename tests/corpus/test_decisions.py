@@ -19,6 +19,7 @@ from olu.corpus.decisions import (
     record,
     replace_all,
     save,
+    set_aside,
     stretch,
     take_back,
     take_back_batch,
@@ -152,3 +153,12 @@ def test_hashes_change_with_what_they_stand_for(ws: Workspace) -> None:
     assert [a != b for a, b in zip(empty, hashes(), strict=True)] == [True, False, True]
     save(ws, [TRIM, KEEP])
     assert [a != b for a, b in zip(empty, hashes(), strict=True)] == [True, False, False]
+
+
+def test_a_long_clip_that_lies_aside_is_not_prepared(ws: Workspace) -> None:
+    cut = Decision(id="a", decision="drop", by="cut", reason="into 3 clips")
+    empty = hash_stretches(ws)
+    save(ws, [cut])
+    assert hash_stretches(ws) != empty and set_aside(load(ws)) == {"a"}
+    save(ws, [cut, Decision(id="a", decision="keep", by="person", reason="whole")])
+    assert hash_stretches(ws) == empty and set_aside(load(ws)) == frozenset()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from olu.core import files
 from olu.core.files import Workspace
 from olu.corpus import corrections, decisions, journal
 from olu.corpus.corrections import Correction
@@ -55,11 +56,25 @@ def test_a_cut_last_line_does_not_count_and_is_mended_by_the_next(ws: Workspace,
     assert not decisions.journal(ws).cut_off() and decisions.record(ws, [drop("d")]) == []
 
 
+@pytest.mark.parametrize("block", [1, 7, 64, 2**20])
+def test_lines_are_found_in_a_file_read_by_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(files, "BLOCK", block)
+    path = tmp_path / "rows.jsonl"
+    rows = [{"id": name, "text": f"sọ́rọ̀ {at}"} for at, name in enumerate("abcabd")]
+    lines = [json.dumps(row, ensure_ascii=False).encode() for row in rows]
+    path.write_bytes(b"\n".join(lines) + b"\n" + lines[0][:9])
+    assert sorted(journal.lines_with(path, ["a", "d"])) == sorted([lines[0], lines[3], lines[5]])
+    assert list(journal.lines_with(path, ["b"])) == [lines[1], lines[4]]
+    assert b"".join(files.line_blocks(path)) == path.read_bytes()
+    assert list(journal.lines_with(tmp_path / "none", ["a"])) == []
+
+
 KILLED = """
 import os, sys
 from pathlib import Path
 from olu.corpus import journal
 from olu.corpus.decisions import Decision, record
+from olu.core import files
 from olu.core.files import Workspace
 def half(path, data, *, at):
     with path.open("ab", buffering=0) as file:
@@ -84,6 +99,7 @@ from pathlib import Path
 from olu.corpus import corrections, journal
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision, record, take_back
+from olu.core import files
 from olu.core.files import Workspace
 journal.LOOKED_AT = 512  # so that the file is written anew while others append
 ws, me = Workspace.open(Path(sys.argv[1])), sys.argv[2]

@@ -61,6 +61,20 @@ def test_a_voice_of_several_people_says_only_what_its_own_people_said(corpus: Co
     assert ids(corpus, speaker("b", "c")) == ["b2", "b3"]
 
 
+def test_one_speaker_of_several_says_what_that_person_said_or_what_a_corpus_of_one_has(corpus: Corpus) -> None:
+    def named(who: str) -> Speaker:
+        held = speaker("a", "b")
+        return replace(held, subject=replace(held.subject, speaker=who), speakers=(who,))
+
+    lines = lines_for(corpus, named("b"), sentences=50, texts=None)
+    assert [line.id for line in lines if line.domain == "in"] == ["b2", "b3"] and {line.who for line in lines} == {"b"}
+    of_one = Corpus(corpus.ws, tuple(clip for clip in corpus if clip.speaker == "a"), corpus.sources)
+    other = [line for line in lines_for(of_one, named("zed"), sentences=50, texts=None) if line.domain == "in"]
+    assert [(line.id, line.who, line.recorded) for line in other] == [("a2", "zed", "a"), ("a3", "zed", "a")]
+    with pytest.raises(ConfigError, match=r"--speaker zed: the recordings in .* are of a, b"):
+        lines_for(corpus, named("zed"), sentences=50, texts=None)
+
+
 def test_sentences_of_the_language_leave_out_those_of_the_corpus(corpus: Corpus) -> None:
     lines = [line for line in lines_for(corpus, speaker("a", "b"), sentences=50, texts=None) if line.domain == "out"]
     assert len(lines) == 25 and "Habari za asubuhi, rafiki yangu?" not in {line.text for line in lines}

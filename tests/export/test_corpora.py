@@ -244,6 +244,15 @@ def test_vits_reads_it(ws: Workspace, tmp_path: Path) -> None:
     assert found == want and made.clips == len(want)
 
 
+def test_clips_that_are_too_long_to_train_on_are_told(
+    ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not [note for note in exported(ws, tmp_path / "short", "hf").notes if "longer" in note]
+    monkeypatch.setattr("olu.stages.export_corpus.most_seconds", lambda: 0.7)
+    notes = exported(ws, tmp_path / "long", "hf").notes
+    assert [note for note in notes if note.startswith("46 clips longer than 0.7 seconds, up to 1.0 seconds: most")]
+
+
 def test_it_is_as_loud_as_asked_and_the_card_tells(ws: Workspace, tmp_path: Path) -> None:
     exported(ws, tmp_path / "out", "vits", loudness=-20.0)
     for path in sorted((tmp_path / "out" / "wavs").iterdir())[:5]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from tests.helpers.toy_speech import (
     FAULTS,
     FIRST,
     GPT2,
+    LLAMA,
+    SPACE,
     UNKNOWN,
     Toy,
     ToySentences,
@@ -27,6 +30,7 @@ from tests.helpers.toy_speech import (
 from olu.core.job import finish
 from olu.export.package import Contents, write_package
 from olu.families.chatterbox.codec.s3gen import S3Gen
+from olu.families.chatterbox.config import ChatterboxConfig
 from olu.families.chatterbox.export import VoiceReference, write_voice
 from olu.families.chatterbox.heads import follow_rules
 from olu.families.chatterbox.learn import ChatterboxLearner
@@ -113,12 +117,13 @@ def test_public_faults_do_not_learn_to_speak(fault: str) -> None:
 # ---------------------------------------------------------------- heads that walk through the text
 
 
-LETTERS = "abcdefghijkl"
 SPELT = ToySentences(parts=1)  # a code each: the text is looked at for every one
+DRAWN_OUT = ToySentences(letters=8, voices=1)  # up to three codes: it is glanced at where a letter begins
 
 
-def exported(learner: ChatterboxLearner, path: Path, follow: Any) -> Voice:
-    clip = next(known_clips(learner, SPELT, count=1, seed=1))[0]
+def exported(learner: ChatterboxLearner, toy: ToySentences, path: Path, follow: Any) -> Voice:
+    clip = next(known_clips(learner, toy, count=1, seed=1))[0]
+    letters = "abcdefghijkl"[: toy.letters]
     s3gen: S3Gen = learner.s3gen
     with torch.no_grad():
         speaker = s3gen.flow.speaker(torch.randn(1, 24))[0]
@@ -128,8 +133,8 @@ def exported(learner: ChatterboxLearner, path: Path, follow: Any) -> Voice:
         name="toy",
         family="chatterbox",
         language=load("swa"),
-        frontend=CharacterFrontend("swa", inventory=f"{LETTERS} "),
-        vocabulary=PieceVocabulary.learn([LETTERS], tag="sw"),
+        frontend=CharacterFrontend("swa", inventory=f"{letters} "),
+        vocabulary=PieceVocabulary.learn([letters], tag="sw"),
         speakers=["one"],
         sentences=["abc."],
         scores={},
@@ -137,7 +142,7 @@ def exported(learner: ChatterboxLearner, path: Path, follow: Any) -> Voice:
     )
 
     def graphs(folder: Path) -> dict[str, Any]:
-        rules = {"least": 0.5, "most": 3.0, "usual": 1.0}
+        rules = {"least": 0.5, "most": 4.0, "usual": 1.0 if toy.parts == 1 else 2.0}
         given: dict[str, Any] = {"references": [reference], "rules": rules, "bits": 32, "follow": follow}
         facts = write_voice(learner.t3, s3gen.flow, s3gen.mel2wav, folder, **given)
         return {**facts, "engine": "flow", "knobs": {one.name: knob_row(one) for one in knobs(learner.config)}}
@@ -146,19 +151,39 @@ def exported(learner: ChatterboxLearner, path: Path, follow: Any) -> Voice:
     return Voice.open(path, threads=1)
 
 
-@soak
-def test_heads_found_on_speech_that_was_learnt_tell_when_each_word_is_said(tmp_path: Path) -> None:
-    learner = new(SPELT)
-    assert follow_rules(learner.eval().t3, [clip for clip, _ in known_clips(learner, SPELT, count=8, seed=3)]) is None
-    taught(learner, SPELT, steps=400)
-    assert said(learner, SPELT).right >= 0.95
-    follow = follow_rules(learner.t3, [clip for clip, _ in known_clips(learner, SPELT, count=12, seed=3)])
-    assert follow is not None and follow["scores"][0] > 0.6
-    voice = exported(learner, tmp_path / "x.voice", follow)
-    apart = []
-    for text in ("abc dek fl", "lg khe bi cd", "fa bcd eghi", "ij klab", "cfi lhe"):
+def apart(voice: Voice, toy: ToySentences, texts: Sequence[str]) -> list[float]:
+    """By how many codes each word begins otherwise than it does."""
+    found = []
+    for text in texts:
         sentence = list(voice.stream(text, quick=False, knobs={"temperature": 0.0}))[-1].sentence
-        assert not sentence.faults and [one.label for one in sentence.words] == text.split()
-        begins = np.cumsum([0, *(len(one) + 1 for one in text.split())])[:-1]
-        apart += [(one.start - sentence.start) / 0.04 - code for one, code in zip(sentence.words, begins, strict=True)]
-    assert np.abs(apart).max() <= 2.0 and abs(np.mean(apart)) <= 1.0
+        assert not sentence.faults and [one.label for one in sentence.words] == text.split(), (text, sentence.notes)
+        letters = [SPACE if sign == " " else ord(sign) - ord("a") for sign in text]
+        begins = toy.begins(letters)
+        firsts = [begins[at] for at in range(len(text)) if at == 0 or text[at - 1] == " "]
+        found += [(one.start - sentence.start) / 0.04 - code for one, code in zip(sentence.words, firsts, strict=True)]
+    return found
+
+
+@soak
+@pytest.mark.parametrize(
+    ("toy", "config", "steps", "clips"),
+    [(SPELT, LLAMA, (400,), 32), (DRAWN_OUT, LLAMA, (750, 750), 16), (DRAWN_OUT, GPT2, (750, 750), 16)],
+    ids=["a code a letter", "several codes", "several codes, GPT-2"],
+)
+def test_heads_found_on_speech_that_was_learnt_tell_when_each_word_is_said(
+    tmp_path: Path, toy: ToySentences, config: ChatterboxConfig, steps: tuple[int, ...], clips: int
+) -> None:
+    learner = new(toy, config)
+    assert follow_rules(learner.eval().t3, [clip for clip, _ in known_clips(learner, toy, count=8, seed=3)]) is None
+    for seed, some in enumerate(steps):  # heads go on sharpening after the words are right
+        taught(learner, toy, steps=some, clips=clips, seed=7 * seed)
+    assert said(learner, toy).right >= 0.95
+    follow = follow_rules(learner.t3, [clip for clip, _ in known_clips(learner, toy, count=12, seed=3)])
+    assert follow is not None and follow["scores"][0] > 0.6
+    voice = exported(learner, toy, tmp_path / "x.voice", follow)
+    texts = ("abc deh f", "hg cbe da", "fa bcd egh", "eh gab", "cf had") if toy is DRAWN_OUT else SPELT_TEXTS
+    wrong = apart(voice, toy, texts)
+    assert np.abs(wrong).max() <= 3.0 and abs(np.mean(wrong)) <= 1.0
+
+
+SPELT_TEXTS = ("abc dek fl", "lg khe bi cd", "fa bcd eghi", "ij klab", "cfi lhe")

@@ -161,6 +161,17 @@ def test_a_package_is_held_against_the_recordings_it_learnt_from_and_no_others(
         assert speaker.say("maji", "").seconds == plain
 
 
+def test_a_named_speaker_is_held_against_its_own_recordings_wherever_they_lie(moved: Workspace, tmp_path: Path) -> None:
+    finish(export(moved.root, output=tmp_path / "moved.voice"))
+    (name,) = Voice.open(tmp_path / "moved.voice").speakers
+    one = of_voice(tmp_path / "moved.voice", seed=0, corpus="another", speaker=name)
+    assert (one.resample, one.subject.speaker) == (FACTOR, name)
+    plain = of_voice(tmp_path / "moved.voice", seed=0, corpus="another")
+    assert one.subject.fingerprint != plain.subject.fingerprint and (plain.resample, plain.raised) == (1.0, FACTOR)
+    with pytest.raises(ConfigError, match=f"--speaker nobody: .* has {name}"):
+        of_voice(tmp_path / "moved.voice", seed=0, speaker="nobody")
+
+
 def test_the_recogniser_hears_what_it_learnt_from(moved: Workspace) -> None:
     class Ears:
         version = "ears"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -44,8 +45,10 @@ def reachable() -> str:
     if place not in sys.path:
         sys.path.append(place)  # last: what both have is ours
     try:
-        import chatterbox.models.t3  # noqa: F401
-        import s3tokenizer  # noqa: F401
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import chatterbox.models.t3  # noqa: F401
+            import s3tokenizer  # noqa: F401
     except ImportError as missing:
         return f"chatterbox-tts cannot be imported: {missing}"
     return ""

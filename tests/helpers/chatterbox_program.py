@@ -1,10 +1,12 @@
 """Whether the public program chatterbox-tts loads a folder of ours and speaks what we speak, with drawn weights.
 
-    OLU_CHATTERBOX=PACKAGES OLU_CHATTERBOX_TOKENIZERS=FOLDER python -m tests.helpers.chatterbox_program WORK
+    OLU_CHATTERBOX=PACKAGES OLU_CHATTERBOX_TOKENIZERS=FOLDER OLU_GPT2_TOKENIZER=FOLDER \\
+        python -m tests.helpers.chatterbox_program WORK
 
 Everything has the released layout but the depth of T3, whose 30 blocks are 14 here, in the program's own table of sizes
 too: the fewest that its heads for alignment allow. Igbo has its tag on a spare id; Amharic makes the tables grow.
-WORK takes about 4 GB for a while, and the memory is as much.
+Turbo has 2 of its 24 blocks, and the tokenizer of GPT-2 with its tags. WORK takes about 6 GB for a while, and the
+memory is as much.
 """
 
 from __future__ import annotations
@@ -26,13 +28,15 @@ from olu.families.chatterbox.foreign.conds import CONDS, read_conds
 from olu.families.chatterbox.foreign.to_upstream import write_folder, write_voice_of
 from olu.families.chatterbox.learn import ChatterboxLearner
 from olu.text.languages import load
-from olu.text.piece_files import read_pieces
+from olu.text.piece_files import read_byte_pieces, read_pieces
 from olu.text.piece_growth import with_language
 from olu.text.pieces import PieceVocabulary
 
 TOKENIZERS = "OLU_CHATTERBOX_TOKENIZERS"
 LAYERS, CODES = 14, 14  # the least that the program takes; codes that are said
 TEXT = "ndị mmadụ na-abịa."
+BYTES = "OLU_GPT2_TOKENIZER"  # a folder with vocab.json, merges.txt and the added tokens of Turbo
+TURBO_LAYERS, TURBO_TEXT = 2, "Ndị mmadụ na-abịa, it's 12 today."
 
 
 def say(text: str) -> None:
@@ -144,8 +148,52 @@ def main() -> None:
             f" {time.process_time() - begun:.0f} CPU-s",
         )
         soundfile.write(work / f"{name.replace(' ', '_')}.wav", made, OUT_RATE)
-    del model
+    del model, learner
     grown(work, LLAMA_CONFIGS)
+    if os.environ.get(BYTES):
+        turbo(work, LLAMA_CONFIGS)
+
+
+def turbo(work: Path, configs: Any) -> None:
+    """The same with Turbo: its program reads another tokenizer, another T3 and the decoder of two steps."""
+    from chatterbox.tts_turbo import ChatterboxTurboTTS, punc_norm
+
+    folder, ids = work / "turbo", read_byte_pieces(Path(os.environ[BYTES]))
+    folder.mkdir(exist_ok=True)
+    torch.manual_seed(3)
+    config = ChatterboxConfig(size="turbo", layers=TURBO_LAYERS, temperature=0.0)
+    learner = ChatterboxLearner(config, vocab_size=ids.size, num_speakers=1).eval()
+    with torch.no_grad():
+        learner.t3.speech_head.weight.mul_(3.0)
+        learner.t3.speech_head.weight[config.codes :] = 0.0
+        learner.s3gen.mel2wav.f0_predictor.classifier.bias.fill_(150.0)
+    learner.meet(0, [np.asarray(32768 * recording(), np.int16)])
+    if not (folder / CONDS).is_file():
+        write_folder(learner, folder, vocabulary=ids)
+        write_voice_of(learner, folder / CONDS)
+    configs["GPT2_medium"]["n_layer"] = TURBO_LAYERS
+    model = ChatterboxTurboTTS.from_local(folder, "cpu")
+    say("Turbo: loaded by from_local, every tensor strict")
+    public = model.tokenizer(punc_norm(TURBO_TEXT)).input_ids
+    mine = ids.encode_text(TURBO_TEXT)
+    say(f"ids {'equal' if public == mine else f'DIFFER: {public} {mine}'}, {len(mine)} of {len(model.tokenizer)}")
+    seen, own = list[Any](), model.t3.inference_turbo
+
+    def few(**given: Any) -> Any:
+        seen.append(own(**{**given, "max_gen_len": CODES - 1}))
+        return seen[-1]
+
+    model.t3.inference_turbo = few
+    begun = time.process_time()
+    made = model.generate(TURBO_TEXT, temperature=1e-5, top_k=0, top_p=1.0)[0].numpy()
+    cond, codes = model.conds.t3, seen[0][0].tolist()
+    ours, _ = learner.written(mine, learner.t3.condition(cond.speaker_emb, cond.cond_prompt_speech_tokens), most=CODES)
+    alike = sum(a == b for a, b in zip(codes, ours, strict=False))
+    say(
+        f"Turbo, conds.pt: {len(codes)} codes, {alike} as ours; {len(made)} samples ({960 * (len(codes) + 3)} wanted,"
+        f" three codes of silence among them), finite {bool(np.isfinite(made).all())};"
+        f" {time.process_time() - begun:.0f} CPU-s"
+    )
 
 
 def grown(work: Path, configs: Any) -> None:

@@ -10,12 +10,15 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from olu.families.chatterbox.config import ChatterboxConfig
+from olu.families.chatterbox.config import SIZES, ChatterboxConfig
 from olu.families.chatterbox.foreign.to_upstream import plain_state
 from olu.families.chatterbox.learn import ChatterboxLearner
+from olu.text.byte_words import BYTE_SIGNS
+from olu.text.piece_files import END_OF_TEXT, byte_files
+from olu.text.pieces import BytePieceVocabulary
 
 SPECIAL = {"[STOP]": 0, "[UNK]": 1, "[SPACE]": 2, "[START]": 255}
-MARKS = "\u0300\u0301\u0323"
+MARKS = "\u0300\u0301\u0302\u0303\u0304\u0307\u0323"
 IDS = 270
 
 
@@ -58,5 +61,38 @@ def write_release(folder: Path, *, half: bool = False, wrapped: bool = False, me
         other.tokenizer.load_state_dict(learner.s3gen.tokenizer.state_dict())
         save_file(plain_state(other), folder / "s3gen_meanflow.safetensors")
     (folder / "grapheme_mtl_merged_expanded_v1.json").write_text(json.dumps(tokenizer()), encoding="utf-8")
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n", encoding="utf-8")
+    return folder
+
+
+TAGS = ("[clear throat]", "[laugh]")
+BYTE_MERGES = (("t", "h"), ("Ġ", "a"), ("Ġ", "th"), ("th", "e"), ("á", "ħ"), ("á»", "į"), ("á", "»"), ("Ã", "©"))
+
+
+def byte_vocabulary() -> BytePieceVocabulary:
+    """All bytes, a few merges, the end of a text and two tags: as Turbo and Nano have theirs."""
+    merges = sorted(BYTE_MERGES, key=lambda pair: len(pair[0] + pair[1]))
+    pieces = [*BYTE_SIGNS, *(a + b for a, b in merges), END_OF_TEXT, *TAGS]
+    return BytePieceVocabulary(pieces, merges, specials=(END_OF_TEXT, *TAGS), met="abc")
+
+
+def turbo_config(**changes: object) -> ChatterboxConfig:
+    """As narrow as `tiny`, with all else as Turbo has it."""
+    sizes = {name for name in SIZES["tiny"] if name not in ("repetition_penalty", "prompt_seconds")}
+    kept = {name: one for name, one in SIZES["turbo"].items() if name not in {*sizes, "speech_ids"}}
+    narrow = {"prompt_codes": SIZES["turbo"]["prompt_codes"], "prompt_rows": 0, "speech_ids": 83}
+    return ChatterboxConfig(**{**kept, **narrow, "size": "tiny", **changes})
+
+
+def write_turbo(folder: Path, *, name: str = "t3_turbo_v1") -> Path:
+    """A folder as Turbo was released; with another name of its T3 as Nano."""
+    folder.mkdir(parents=True)
+    torch.manual_seed(0)
+    vocabulary = byte_vocabulary()
+    learner = ChatterboxLearner(turbo_config(), vocab_size=vocabulary.size, num_speakers=1)
+    for file, module in {name: learner.t3, "s3gen_meanflow": learner.s3gen, "ve": learner.ve}.items():
+        save_file(plain_state(module), folder / f"{file}.safetensors")
+    for file, text in byte_files(vocabulary).items():
+        (folder / file).write_text(text, encoding="utf-8")
     (folder / "README.md").write_text("---\nlicense: mit\n---\n", encoding="utf-8")
     return folder

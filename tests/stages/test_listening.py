@@ -15,9 +15,8 @@ from olu.cli.main import app
 from olu.core.errors import OluError
 from olu.core.files import Workspace
 from olu.evaluate.blind import preference
-from olu.evaluate.listening import answers, load_test, place_of, trials
+from olu.evaluate.listening import answers, give_answer, load_test, place_of, trials
 from olu.evaluate.listening_results import result_of
-from olu.stages.listening import give_answer
 
 from ..helpers.listened import SENTENCES, VOICES, evaluated_workspace, made_test
 

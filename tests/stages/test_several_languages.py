@@ -10,7 +10,7 @@ import pytest
 
 from olu.audio import io
 from olu.core.errors import ConfigError, ExportError, LanguageError, WorkspaceError
-from olu.core.files import Workspace, read_json
+from olu.core.files import Workspace, hash_file, read_json
 from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, save_workspace
@@ -139,3 +139,41 @@ def test_a_new_language_starts_from_a_run_or_a_voice_of_others(both: Workspace, 
     finish(export(both.root, output=voice))
     with pytest.raises(ConfigError, match="export it --with-training"):
         finish(train(ws, base=voice, overrides=["family=acoustic"], new=True))
+
+
+def test_a_language_nobody_recorded_is_read_with_an_accent(both: Workspace, model: Run, tmp_path: Path):
+    for asked, words in (
+        ({"language": "ibo"}, "has learnt swa, yor: choose one of them, or add --accent swa"),
+        ({"accent": "yor"}, "name that language too"),
+        ({"language": "ibo", "accent": "amh"}, "has learnt swa, yor"),
+        ({"language": "swa", "accent": "yor"}, "has learnt swa itself"),
+        ({"language": "ibo", "accent": "yor", "to": "web"}, "--language is for the voice|--accent is for the voice"),
+        ({"language": "deu", "accent": "yor"}, "is read by letters|no rules for phones|no folder"),
+    ):
+        with pytest.raises(ExportError, match=words):
+            finish(export(both.root, **asked))
+    done = finish(export(both.root, language="ibo", accent="yor"))
+    assert done.language == "ibo" and done.voice.endswith("-ibo.voice")
+    assert any("ɹ as ɾ" in note for note in done.notes) and any("never heard Igbo" in note for note in done.notes)
+    voice = Voice.open(done.voice)
+    card = (Path(done.voice) / "README.md").read_text(encoding="utf-8")
+    assert "A voice for Igbo (ibo)" in card and "replaced sounds:" in card and "kʷ as k w" in card
+    facts = read_json(Path(done.voice) / "voice.json")["facts"]["accent"]
+    assert facts["of"] == "yor" and facts["sounds"]["ɹ"] == "ɾ"
+    reading = voice.frontend.read("Chineke kwuru: gbara ọsọ.")
+    said = {phone for word in reading.words for phone in word.phones}
+    assert said <= set(voice.vocabulary.symbols) and not reading.dropped
+    tones = [[token.tone for token in voice.plan(text).sentences[0].tokens if token.tone] for text in ("ákwà", "àkwá")]
+    assert tones == [["H", "L"], ["L", "H"]]
+    audio = voice.speak("Ákwà dị́ n'ụ́lọ̀.", speaker="speaker-yor")
+    strict = voice.speak("Ákwà dị́ n'ụ́lọ̀.", speaker="speaker-yor", tones="strict")
+    assert np.isfinite(audio.samples).all() and audio.seconds > 0.2 and len(strict.samples)
+    assert voice.facts["loudness"] is not None, "it was heard once"
+    networks = {}
+    for code in ("yor", "swa"):
+        made = finish(export(both.root, language=code, output=tmp_path / f"{code}.voice"))
+        networks[code] = hash_file(Path(made.voice) / "text.onnx")
+    assert hash_file(Path(done.voice) / "text.onnx") == networks["yor"] != networks["swa"], (
+        "with that language's vector"
+    )
+    assert finish(export(both.root, language="ibo", accent="yor")).fresh

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from olu.align.state import alignment_path
 from olu.align.textgrid import parse
 from olu.align.textgrid_files import write_all
-from olu.core.files import Workspace
+from olu.core.files import Workspace, write_jsonl
 from olu.core.job import finish
 from olu.corpus import hand_bounds
 from olu.corpus.hand_bounds import read_alignments
@@ -67,6 +70,25 @@ def test_clips_are_listed_and_shown_with_their_phones(ws: Workspace, client: Stu
     assert client.get("/api/w/ws/bounds?id=nobody").status == 404
     assert client.get(f"/api/w/ws/clips/{facts['id']}/fine").status == 200
     assert client.get(f"/api/w/ws/clips/{facts['id']}/wide").body.startswith(b"\x89PNG")
+
+
+def test_worst_alignments_come_first_and_follow_their_file(tmp_path: Path) -> None:
+    ws, truth = workspace(tmp_path, TEXTS[:4])
+    client, path, ids = StudioClient.of(tmp_path), alignment_path(ws), list(truth)
+
+    def listed() -> list[str]:
+        return re.findall(r"/align/clip\?id=([\w-]+)", client.get("/w/ws/align").text)
+
+    assert listed() == []
+    rows = [asdict(one) for one in truth.values()]
+    for row, score in zip(rows, (-0.5, None, -2.0, -1.0), strict=True):
+        row["score"] = score
+    write_jsonl(path, [*rows[1:], {**rows[0], "id": "gone"}])
+    assert list(dict.fromkeys(listed())) == [ids[2], ids[3], ids[1]]
+    write_jsonl(path, rows)
+    assert list(dict.fromkeys(listed())) == [ids[2], ids[3], ids[0], ids[1]]
+    path.write_text("not a row\n")
+    assert "is damaged" in client.get("/w/ws/align").text
 
 
 def test_a_boundary_is_moved_by_name_and_taken_back(ws: Workspace, client: StudioClient) -> None:

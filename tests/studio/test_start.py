@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from io import StringIO
 from pathlib import Path
+from urllib.parse import urljoin
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 
@@ -21,7 +24,7 @@ from olu.stages.verbs.machine import StudioOptions
 from olu.studio import start
 from olu.studio.passphrase import fits, keep
 
-from ..helpers.studio import KEY, StudioClient, running
+from ..helpers.studio import KEY, StudioClient, running, server
 
 
 def asked(*folders: Path, **options: object) -> StudioOptions:
@@ -189,3 +192,15 @@ def test_pages_asked_for_together_before_all_are_there(tmp_path: Path) -> None:
             assert list(pool.map(ask, paths)) == [200, 200, 200, 200, 404, 200, 200]
         time.sleep(0.5)
         assert list(map(ask, paths)) == [200, 200, 200, 200, 404, 200, 200]
+
+
+def test_it_ends_in_a_sentence_while_pages_are_open(tmp_path: Path) -> None:
+    with server(tmp_path) as (process, address):
+        opener = build_opener(HTTPCookieProcessor())
+        opener.open(address).close()
+        with opener.open(urljoin(address, "/api/events?watch=jobs")) as told:
+            assert told.readline() == b"retry: 1000\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0 and process.stdout
+            said = process.stdout.read()
+        assert "Traceback" not in said and "ERROR" not in said and "0 workspaces" in said

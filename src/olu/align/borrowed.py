@@ -16,8 +16,8 @@ from olu.align.chain import STATES
 from olu.align.flat_models import heard_by
 from olu.align.frames import FrameModel
 from olu.align.kinds import bare, first_scores, ranks
-from olu.align.phonemap import distance
 from olu.align.recording import Floats, Ints, LongRecording
+from olu.text.articulation import distance
 
 FirstEar = Callable[[LongRecording, Sequence[str]], BlockScores]
 SOFTER = 0.5  # a network is sure of its own language's sounds; ours are only near them

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.align.chain import STATES, classes
-from olu.align.phonemap import TABLE, VOWELS, letters
+from olu.text.articulation import TABLE, VOWELS, letters
 
 Floats = NDArray[np.float32]
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from olu.audit.thresholds import Thresholds
 from olu.core.files import Workspace, read_rows, write_jsonl
 from olu.core.types import EXACT, Clip, Mark
-from olu.corpus.decisions import CURES, Decision, in_force, load, stretch
+from olu.corpus.decisions import CURES, Decision, in_force, load, set_aside, stretch
 from olu.corpus.manifest import Corpus
 
 
@@ -189,13 +189,6 @@ def effect(corpus: Iterable[Clip], decisions: Iterable[Decision]) -> Effect:
         seconds_after=seconds,
         kinds=tuple((*kind, count[kind], round(taken[kind], 3)) for kind in sorted(count)),
     )
-
-
-def set_aside(decisions: Iterable[Decision]) -> frozenset[str]:
-    """Ids of the clips that were cut, but for those that a person takes whole."""
-    on_record = tuple(decisions)
-    whole = {one.id for one in on_record if (one.by, one.decision) == ("person", "keep")}
-    return frozenset(one.id for one in on_record if one.by == "cut" and one.id not in whole)
 
 
 def without_aside(corpus: Corpus) -> tuple[Corpus, tuple[Clip, ...]]:

@@ -21,6 +21,7 @@ from olu.core.parse import BadData, load_json, load_toml
 from olu.core.rows import Shape, corrupt_file, load_rows, schema_error
 
 SCHEMA = 1
+BLOCK = 2**20  # bytes
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 EMBEDDED = "embedded"  # the name of the voice inside this package
 VOICES = Path(__file__).parents[1] / "voices"  # data of this package
@@ -167,6 +168,14 @@ def read_rows(
 ) -> Iterator[Made]:
     """The rows of a file, as a dataclass; see `load_rows`."""
     return load_rows(enumerate(_lines(path), 1), path, kind, check=check, lost=lost)
+
+
+def line_blocks(path: Path) -> Iterator[bytes]:
+    """A file as blocks of whole lines, so that a large one is never held; a missing file has none."""
+    if path.exists():
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                yield block + file.readline()
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -173,9 +173,18 @@ def hash_dropped(ws: Workspace) -> str:
 
 
 def hash_stretches(ws: Workspace) -> str:
-    """Changes when other parts of clips are heard."""
-    return hash_value([_row(one) for _, one in sorted(in_force(load(ws)).items()) if one.decision in STRETCHES])
+    """Changes when other parts of clips are heard, or other long ones lie aside for their pieces."""
+    decisions = load(ws)
+    kept = [_row(one) for _, one in sorted(in_force(decisions).items()) if one.decision in STRETCHES]
+    return hash_value([kept, sorted(aside)] if (aside := set_aside(decisions)) else kept)
 
 
 def _row(one: Decision) -> list[Any]:
     return [one.id, one.decision, one.start, one.seconds]  # who decided, and why, changes nothing
+
+
+def set_aside(decisions: Iterable[Decision]) -> frozenset[str]:
+    """Ids of the clips that were cut, but for those that a person takes whole."""
+    on_record = tuple(decisions)
+    whole = {one.id for one in on_record if (one.by, one.decision) == ("person", "keep")}
+    return frozenset(one.id for one in on_record if one.by == "cut" and one.id not in whole)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from olu.core.files import FULL, Workspace, write_jsonl
+from olu.core.files import FULL, Workspace, line_blocks, write_jsonl
 from olu.core.parse import BadData, from_json
 from olu.core.rows import as_row, load_rows
 from olu.core.workspace_lock import appending
@@ -30,16 +30,16 @@ def lines_with(path: Path, ids: Collection[str]) -> Iterator[bytes]:
 
     Of one id they come in the order of the file. Whoever makes rows of them looks whether they are of that clip.
     """
-    data = path.read_bytes() if path.exists() else b""
-    for id in ids:
-        value = json.dumps(id, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        at = data.find(value)
-        while at >= 0:
-            end = data.find(b"\n", at)
-            line = data[data.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(data)]
-            if end >= 0 or _is_whole(line):
-                yield line
-            at = data.find(value, end) if end >= 0 else -1
+    values = [json.dumps(id, ensure_ascii=False).encode("utf-8", "surrogatepass") for id in ids]
+    for block in line_blocks(path):
+        for value in values:
+            at = block.find(value)
+            while at >= 0:
+                end = block.find(b"\n", at)
+                line = block[block.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(block)]
+                if end >= 0 or _is_whole(line):
+                    yield line
+                at = block.find(value, end) if end >= 0 else -1
 
 
 def _is_whole(line: bytes) -> bool:

@@ -313,15 +313,18 @@ def are_all_same(ws: Workspace) -> bool:
 
 
 def recordings(ws: Workspace) -> str:
-    """Changes when a recording does, is lost or comes back: what the stages that listen depend on."""
+    """Changes when a recording does, is lost or comes back: what the stages that listen depend on.
+
+    Not with its date alone, which is another one on another machine.
+    """
     corpus = Corpus.open(ws)
     watch = ChangeWatch(ws)
     states: list[list[Any]] = []
     for audio, path in sorted({clip.audio: corpus._at(clip) for clip in corpus}.items()):
         try:
             state = state_of(path)
-            known = [audio, state.st_size, state.st_mtime_ns]
-            states.append([*known, "changed"] if watch.is_other(audio, path, state) else known)
+            sha256 = watch.imported_hash(audio, path, state)
+            states.append([audio, sha256] if sha256 else [audio, state.st_size, state.st_mtime_ns])
         except OSError:
             states.append([audio, None, None])
     watch.remember()

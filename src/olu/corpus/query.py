@@ -14,10 +14,10 @@ from olu.core.config import did_you_mean
 from olu.core.errors import ConfigError
 
 Kind = Literal["number", "text", "names", "yes or no"]
-Row = Mapping[str, Any]
+Table = Mapping[str, Sequence[Any]]  # column -> a value of each row, all of one length
 LONGEST = 4000  # characters
 DEEPEST = 50
-STRETCH = 8192  # rows asked at once: column by column is quick, and so many make no large lists
+STRETCH = 8192  # rows asked at once: so many make no large lists
 EXAMPLE = """write for example seconds > 20 and "clipping" in marks"""
 
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -40,36 +40,37 @@ ANSWERS = {"yes": True, "no": False}
 SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
-Column = Callable[[Sequence[Row]], Sequence[Any]]  # one value of each row; an unknown one is None
+Values = Callable[[Table, range], Sequence[Any]]  # one value of each of these rows; an unknown one is None
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of an expression: what kind of value it has, and how to get it from rows."""
+    """A piece of an expression: what kind of value it has, and how to get it from a table."""
 
     kind: Kind
-    values: Column
+    values: Values
 
 
-def where(expression: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row]], Iterator[bool]]:
+def where(expression: str, columns: Mapping[str, Kind]) -> Callable[[Table], Iterator[bool]]:
     """A test of rows. A comparison with a value that is not known, such as tokens before reading, is never true."""
     part = _Reader(expression, columns).read()
 
-    def fits(rows: Sequence[Row]) -> Iterator[bool]:
-        for begin in range(0, len(rows), STRETCH):
-            yield from map(bool, part.values(rows[begin : begin + STRETCH]))
+    def fits(table: Table) -> Iterator[bool]:
+        size = len(next(iter(table.values())))
+        for begin in range(0, size, STRETCH):
+            yield from map(bool, part.values(table, range(begin, min(begin + STRETCH, size))))
 
     return fits
 
 
-def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row], Iterable[int]], list[int]]:
+def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Table, Iterable[int]], list[int]]:
     """Sorts places by "column", "-column" (the largest first), or several with commas. What is not known comes last."""
     keys = _sort_keys(order, columns)
 
-    def ordered(rows: Sequence[Row], places: Iterable[int]) -> list[int]:
+    def ordered(table: Table, places: Iterable[int]) -> list[int]:
         result = list(places)
         for name, down in reversed(keys):
-            values = list(map(operator.itemgetter(name), rows))
+            values = table[name]
             unknown = [at for at in result if values[at] is None] if None in values else []
             known = [at for at in result if values[at] is not None] if unknown else result
             result = sorted(known, key=values.__getitem__, reverse=down) + unknown
@@ -78,13 +79,13 @@ def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row], 
     return ordered
 
 
-def comparer(order: str, columns: Mapping[str, Kind]) -> Callable[[Row, Row], int]:
+def comparer(order: str, columns: Mapping[str, Kind]) -> Callable[[Table, int, int], int]:
     """Which of two rows `sorter` puts first: -1 the first one, 1 the second, 0 neither."""
     keys = _sort_keys(order, columns)
 
-    def compared(first: Row, second: Row) -> int:
+    def compared(table: Table, first: int, second: int) -> int:
         for name, down in keys:
-            a, b = first[name], second[name]
+            a, b = table[name][first], table[name][second]
             if a != b:
                 if a is None or b is None:
                     return 1 if a is None else -1
@@ -151,10 +152,9 @@ class _Reader:
                 return _Part("yes or no", _joined(whole, [part.values for part in parts]))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 denied = self.truth(operand, depth)
-                return _Part("yes or no", lambda rows: list(map(operator.not_, denied.values(rows))))
+                return _Part("yes or no", lambda table, rows: list(map(operator.not_, denied.values(table, rows))))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                number = self.number(operand, depth)
-                return _Part("number", lambda rows: [None if one is None else -one for one in number.values(rows)])
+                return _Part("number", _negative(self.number(operand, depth)))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in RECKON:
                 first, second = self.number(left, depth), self.number(right, depth)
                 return _Part("number", _both(RECKON[type(op)], first, second))
@@ -174,10 +174,10 @@ class _Reader:
     def column(self, name: str) -> _Part:
         if name not in self.columns:
             raise self.wrong(f"{_unknown(name, self.columns)}; texts stand in quotes")
-        kind, held = self.columns[name], operator.itemgetter(name)
+        kind = self.columns[name]
         if kind == "text":
-            return _Part(kind, lambda rows: list(map(_one_form, map(held, rows))))
-        return _Part(kind, lambda rows: list(map(held, rows)))
+            return _Part(kind, lambda table, rows: list(map(_one_form, table[name][rows.start : rows.stop])))
+        return _Part(kind, lambda table, rows: table[name][rows.start : rows.stop])
 
     def truth(self, node: ast.expr, depth: int) -> _Part:
         return self.of_kind(node, "yes or no", depth)
@@ -239,17 +239,21 @@ def _one_form(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _same(value: Any) -> Column:
-    return lambda rows: [value] * len(rows)
+def _same(value: Any) -> Values:
+    return lambda table, rows: [value] * len(rows)
 
 
-def _joined(whole: Callable[[Iterable[Any]], Any], columns: list[Column]) -> Column:
-    return lambda rows: list(map(whole, zip(*(column(rows) for column in columns), strict=True)))
+def _negative(part: _Part) -> Values:
+    return lambda table, rows: [None if one is None else -one for one in part.values(table, rows)]
 
 
-def _both(act: Callable[[Any, Any], Any], first: _Part, second: _Part) -> Column:
-    def values(rows: Sequence[Row]) -> list[Any]:
-        a, b = first.values(rows), second.values(rows)
+def _joined(whole: Callable[[Iterable[Any]], Any], parts: list[Values]) -> Values:
+    return lambda table, rows: list(map(whole, zip(*(values(table, rows) for values in parts), strict=True)))
+
+
+def _both(act: Callable[[Any, Any], Any], first: _Part, second: _Part) -> Values:
+    def values(table: Table, rows: range) -> list[Any]:
+        a, b = first.values(table, rows), second.values(table, rows)
         if None in a or None in b:
             return [None if x is None or y is None else act(x, y) for x, y in zip(a, b, strict=True)]
         return list(map(act, a, b))

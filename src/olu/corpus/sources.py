@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from olu.core.errors import WorkspaceError
-from olu.core.files import Workspace, read_json, read_rows
+from olu.core.files import Workspace, line_blocks, read_json, read_rows
 from olu.core.rows import corrupt_file, load_rows, schema_error
 from olu.core.types import Clip
 from olu.corpus.journal import FEW, lines_with
@@ -58,8 +58,7 @@ def clips_path(ws: Workspace) -> Path:
 
 def other_languages(ws: Workspace) -> list[str]:
     """Languages of clips beside the workspace's own, by a look at the bytes: stages ask whether they are stale."""
-    path = clips_path(ws)
-    found = set(LANGUAGE.findall(path.read_bytes())) if path.exists() else set()
+    found = {code for block in line_blocks(clips_path(ws)) for code in LANGUAGE.findall(block)}
     return sorted({code.decode() for code in found} - {ws.language})
 
 

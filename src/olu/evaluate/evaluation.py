@@ -117,6 +117,7 @@ class Subject:
     step: int | None = None
     noise: float | None = None  # what it spoke with
     usual_noise: float | None = None  # what it was trained to be used with
+    speaker: str | None = None  # the one of its speakers that was judged, where one was named
 
 
 @dataclass(frozen=True, kw_only=True)

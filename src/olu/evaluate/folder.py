@@ -31,7 +31,7 @@ def folder_for(ws: Workspace | None, subject: Subject, out: Path | None) -> Path
             )
         return out
     base = ws.evaluations if ws else Path()
-    name = _plain(_name(subject) if ws else f"{subject.name}-evaluation{_noise(subject)}")
+    name = _plain(_name(subject) if ws else f"{subject.name}-evaluation{_noise(subject)}{_speaker(subject)}")
     number = 1
     while (place := base / (name if number == 1 else f"{name}-{number}")).exists() and not _is_of(place, subject):
         number += 1
@@ -40,8 +40,12 @@ def folder_for(ws: Workspace | None, subject: Subject, out: Path | None) -> Path
 
 def _name(subject: Subject) -> str:
     if subject.run and subject.step is not None:
-        return f"{subject.run}-step-{subject.step}{_noise(subject)}"
+        return f"{subject.run}-step-{subject.step}{_noise(subject)}{_speaker(subject)}"
     return f"{subject.name}-{subject.fingerprint[:8]}"
+
+
+def _speaker(subject: Subject) -> str:
+    return f"-{subject.speaker}" if subject.speaker else ""
 
 
 def _noise(subject: Subject) -> str:

@@ -20,6 +20,7 @@ from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, read_json, whole, write_json
 from olu.core.rows import from_row
 from olu.core.types import EXACT, Audio
+from olu.corpus.corrections import now
 from olu.corpus.journal import Journal
 from olu.evaluate.blind import even_level
 from olu.pages.media import packed
@@ -220,3 +221,9 @@ def answer_row(test: ListeningTest, *, listener: str, name: str, n: int, answer:
     return ListenerAnswer(
         listener=listener, name=name, n=n, sentence=one.sentence, voices=one.voices, answer=answer, at=at
     )
+
+
+def give_answer(ws: Workspace, test: ListeningTest, *, listener: str, name: str, n: int, answer: int | str) -> None:
+    """Keep one answer, at once and to the disk."""
+    row = answer_row(test, listener=listener, name=name, n=n, answer=answer, at=now())
+    journal(ws, test.name).append([row])

@@ -38,10 +38,15 @@ class PlannedSentence:
     text: str
     domain: Domain
     clip: Clip | None = None
-    speaker: str = ""  # who is to say it; the clip's own where it has one
+    speaker: str = ""  # who is to say it; empty: the clip's own
 
     @property
     def who(self) -> str:
+        return self.speaker or (self.clip.speaker if self.clip else "")
+
+    @property
+    def recorded(self) -> str:
+        """Whose recording it is held against, where there is one."""
         return self.clip.speaker if self.clip else self.speaker
 
 
@@ -50,9 +55,10 @@ def lines_for(corpus: Corpus | None, speaker: Speaker, *, sentences: int, texts:
     language = speaker.subject.language
     if sentences < 1:
         raise ConfigError(f"--sentences {sentences}: give a number from 1 on")
-    held = _held_out(corpus, sentences, speakers=speaker.speakers, language=language) if corpus else []
+    named = speaker.subject.speaker or ""
+    held = _held_out(corpus, sentences, speaker, language=language) if corpus else []
     others = _own(texts) if texts else _shipped(corpus, language, most=max(1, sentences // 2))
-    found = [PlannedSentence(clip.id, clip.text, "in", clip) for clip in held]
+    found = [PlannedSentence(clip.id, clip.text, "in", clip, named) for clip in held]
     turns = len(speaker.speakers)
     for number, text in enumerate(others):
         found.append(PlannedSentence(f"other-{number + 1:03d}", text, "out", speaker=speaker.speakers[number % turns]))
@@ -74,13 +80,25 @@ def _nothing(corpus: Corpus | None, speaker: Speaker) -> str:
     )
 
 
-def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str], language: str) -> list[Clip]:
-    """Clips that were not trained on; of a voice of several people, only of those it has, and of a corpus of several
-    languages, only in the voice's."""
+def _speakers_of(corpus: Corpus, speaker: Speaker) -> set[str]:
+    """Whose recordings a voice is held against: of a voice of several people, those it has; all where it has one.
+
+    Where one is named, the recordings are that person's, and a corpus of one person may call it something else.
+    """
+    known, named = set(corpus.speakers), speaker.subject.speaker
+    if named is None:
+        return set(speaker.speakers) if len(speaker.speakers) > 1 else known
+    if named in known or len(known) == 1:
+        return {named} if named in known else known
+    raise ConfigError(f"--speaker {named}: the recordings in {corpus.ws.root} are of {', '.join(sorted(known))}")
+
+
+def _held_out(corpus: Corpus, count: int, speaker: Speaker, *, language: str) -> list[Clip]:
+    """Clips that were not trained on; of a corpus of several languages, only in the voice's."""
     found: list[Clip] = []
     if len({clip.language for clip in corpus}) > 1:
         corpus = corpus.where(lambda clip: clip.language == language)
-    known = set(speakers) if len(speakers) > 1 else set(corpus.speakers)
+    known = _speakers_of(corpus, speaker)
     for side in ("test", "valid"):
         fit = [clip for clip in corpus if corpus.split(clip) == side and clip.speaker in known]
         own = {clip.id: clip for clip in fit if corpus.why_not(clip) is None and not corpus.has_changed(clip)}
@@ -163,7 +181,7 @@ def _take(line: PlannedSentence, path: Path, *, corpus: Corpus | None, read: Rea
         spoken=partial(io.read, path),
         natural=natural,
         reading=read(line.text),
-        speaker=line.who,
+        speaker=line.recorded,
     )
 
 
@@ -269,7 +287,7 @@ def moved_words(speaker: Speaker, texts: Sequence[str], *, seed: int) -> Job[tup
         return ()
     chosen, found = spread_evenly(list(texts), SENTENCES), []
     try:
-        for pair in pitch_errors(speaker.voice, chosen, seed=seed):
+        for pair in pitch_errors(speaker.voice, chosen, seed=seed, speaker=speaker.subject.speaker):
             found.append(pair)
             yield Tick(len(found), len(chosen) * len(EDITS), "moving words")
     except MissingExtra:

@@ -36,6 +36,7 @@ class Speaker:
     voice: Voice | None = None  # that says them, where it is one whose pitch stands open
     draws: Voice | None = None  # the same, where takes of one text differ in what is said
     resample: float = 1.0  # what the recordings it is held against are resampled by, as those it learnt from were
+    raised: float = 1.0  # what those it learnt from were resampled by, also where it is held against others
 
 
 def of_voice(
@@ -46,14 +47,19 @@ def of_voice(
     run: str | None = None,
     step: int | None = None,
     corpus: str | None = None,
+    speaker: str | None = None,
 ) -> Speaker:
     """`corpus`: the fingerprint of the recordings it is held against; a run is held against those it learnt from.
 
+    `speaker`: the one of its speakers that is judged; the recordings are then of that person, wherever they lie.
     Without `noise` it speaks with its own.
     """
     voice = Voice.open(path)
+    if speaker is not None and speaker not in voice.speakers:
+        raise ConfigError(f"--speaker {speaker}: {voice.name} has {', '.join(voice.speakers)}: name one of them")
     facts: dict[str, Any] = voice.facts.get("facts") or {}
-    factor = voice.resample if run is not None or (corpus is not None and corpus == facts.get("corpus")) else 1.0
+    own_recordings = run is not None or (corpus is not None and (speaker or corpus == facts.get("corpus")))
+    factor = voice.resample if own_recordings else 1.0
     run = run or facts.get("run")
     step = step if step is not None else facts.get("step")
     own = voice.knobs["noise"].default if "noise" in voice.knobs else None
@@ -62,23 +68,29 @@ def of_voice(
         name=voice.name,
         kind="voice",
         path=str(path),
-        fingerprint=fingerprint_of(path, noise=spoken),
+        fingerprint=_of_speaker(fingerprint_of(path, noise=spoken), speaker),
         language=voice.language,
         run=run if isinstance(run, str) else None,
         step=step if isinstance(step, int) else None,
         noise=spoken,
         usual_noise=_usual(facts, own),
+        speaker=speaker,
     )
 
-    def say(text: str, speaker: str, tones: str = TONES[0]) -> Audio:
-        who = speaker if speaker in voice.speakers else None
+    def say(text: str, who: str, tones: str = TONES[0]) -> Audio:
+        by = who if who in voice.speakers else speaker
         return voice.speak(
-            text, seed=seed, noise=noise, speaker=who, tones=tones, speed=factor
+            text, seed=seed, noise=noise, speaker=by, tones=tones, speed=factor
         )  # the tempo of what it learnt from
 
     more: dict[str, Any] = {"strict": partial(say, tones=TONES[1]), "voice": voice} if voice.engine.plans else {}
     more |= {"draws": voice} if voice.engine.draws else {}
-    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, resample=factor, **more)
+    names = (speaker,) if speaker else tuple(voice.speakers)
+    return Speaker(subject, say, names, voice.frontend.read, resample=factor, raised=voice.resample, **more)
+
+
+def _of_speaker(fingerprint: str, speaker: str | None) -> str:
+    return hash_value([fingerprint, speaker]) if speaker else fingerprint
 
 
 def _usual(facts: dict[str, Any], own: float | None) -> float | None:

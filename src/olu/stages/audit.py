@@ -14,7 +14,7 @@ from olu.align.text_match import Match, match_path, read_match
 from olu.audit.check import Check, Finding, MeasuredClip, order
 from olu.audit.checks import CHECKS
 from olu.audit.coverage import Spoken
-from olu.audit.fix import edges_path, effect, plan, set_aside, too_long, without_aside, write_edges
+from olu.audit.fix import edges_path, effect, plan, too_long, without_aside, write_edges
 from olu.audit.measure import hear_all
 from olu.audit.report import exhibit, render
 from olu.audit.summary import AuditSummary, DefaultTraining, row, summarise
@@ -27,7 +27,7 @@ from olu.core.job import Job, Tick
 from olu.core.stage import Stage
 from olu.core.types import Clip, Mark, Span
 from olu.core.words import many
-from olu.corpus.decisions import Decision, load
+from olu.corpus.decisions import Decision, load, set_aside
 from olu.corpus.hand_bounds import hash_bounds
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.corpus.speakers import hash_speakers

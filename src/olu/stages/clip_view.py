@@ -5,13 +5,12 @@ from __future__ import annotations
 from array import array
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cmp_to_key
 from itertools import chain, compress, repeat
-from operator import itemgetter
 from typing import Any
 
-from olu.corpus.query import Kind, comparer, sorter, where
+from olu.corpus.query import Kind, Table, comparer, sorter, where
 
 COLUMNS: dict[str, Kind] = {
     "id": "text",
@@ -61,14 +60,13 @@ class ClipView:
     def changed(self, at: int, old: Row) -> None:
         self._news.setdefault(at, old)
 
-    def count(self, rows: Sequence[Row]) -> dict[str, Counter[str]]:
+    def count(self, table: Table) -> dict[str, Counter[str]]:
         """The facets of the rows found; `look` comes first, and keeps them right from then on."""
         if self._counts is None:
             assert self._mask is not None
             self._counts = {}
-            found = list(compress(rows, self._mask))
             for name in FACETS:
-                values = map(itemgetter(name), found)
+                values = compress(table[name], self._mask)
                 listed = COLUMNS[name] == "names"
                 self._counts[name] = Counter(chain.from_iterable(values) if listed else values)
         return self._counts
@@ -78,40 +76,43 @@ class ClipView:
             for value in row[name] if COLUMNS[name] == "names" else [row[name]]:
                 counts[value] += by
 
-    def _fit(self, rows: Sequence[Row]) -> Iterator[bool]:
-        return self.fits(rows) if self.fits else repeat(True, len(rows))
+    def _fit(self, table: Table) -> Iterator[bool]:
+        return self.fits(table) if self.fits else repeat(True, len(table["id"]))
 
-    def look(self, rows: Sequence[Row]) -> None:
+    def look(self, table: Table) -> None:
         """Bring it up to date with the rows of the table."""
         if self._mask is not None and not self._news:
             return
         anew = self._mask is None or len(self._news) > MOVED
         if self._mask is None:
-            self._mask = bytearray(self._fit(rows))
+            self._mask = bytearray(self._fit(table))
         else:
-            fit = self._fit([rows[at] for at in self._news])
-            for (at, old), fits in zip(self._news.items(), fit, strict=True):
-                if self._mask[at]:
-                    self._recount(old, -1)
-                self._mask[at] = fits
-                if fits:
-                    self._recount(rows[at], 1)
+            self._fit_again(self._mask, {name: [column[at] for at in self._news] for name, column in table.items()})
         if self.order and anew:
-            self.found = array("I", self.order(rows, compress(range(len(rows)), self._mask)))
+            self.found = array("I", self.order(table, compress(range(len(self._mask)), self._mask)))
         elif self.compare:
-            self._move(rows, self.compare)
+            self._move(table, self.compare)
         else:
-            self.found = array("I", compress(range(len(rows)), self._mask))
+            self.found = array("I", compress(range(len(self._mask)), self._mask))
         self._news = {}
-        self.seconds = round(sum(map(itemgetter("seconds"), compress(rows, self._mask))), 3)
+        self.seconds = round(sum(compress(table["seconds"], self._mask)), 3)
 
-    def _move(self, rows: Sequence[Row], compare: Callable[[Row, Row], int]) -> None:
+    def _fit_again(self, mask: bytearray, news: Table) -> None:
+        """`news`: the rows that changed, as they are now."""
+        for new, ((at, old), fits) in enumerate(zip(self._news.items(), self._fit(news), strict=True)):
+            if mask[at]:
+                self._recount(old, -1)
+            mask[at] = fits
+            if fits:
+                self._recount({name: news[name][new] for name in FACETS}, 1)
+
+    def _move(self, table: Table, compare: Callable[[Table, int, int], int]) -> None:
         """Put what changed in its new place of the order; rows that are equal in it stand as in the corpus."""
         assert self._mask is not None
         self.found = array("I", (at for at in self.found if at not in self._news))
 
         def compared(one: int, other: int) -> int:
-            return compare(rows[one], rows[other]) or one - other
+            return compare(table, one, other) or one - other
 
         key = cmp_to_key(compared)
         for at in sorted(self._news):

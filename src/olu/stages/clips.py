@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import csv
-import gc
 import io
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from olu.audit.check import SEVERITIES
-from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, whole
 from olu.core.told import TextTable, Told, Verbatim, quoted
-from olu.core.types import Clip
+from olu.core.types import Clip, Reading
 from olu.core.words import length, many
 from olu.corpus import corrections, decisions, drafts
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import THRESHOLDS, read_thresholds
+from olu.stages.clip_columns import columns_of
 from olu.stages.clip_tokens import TokenLengths
 from olu.stages.clip_view import COLUMNS, ClipView, Row
 from olu.stages.verbs.corpus import SHOWN, ClipsOptions
@@ -33,7 +30,6 @@ CORRECTED = "* "  # before a text that is not the source's
 DRAFT = "? "  # before a draft
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
-NO_MARKS: list[str] = []  # most rows have none: they share this one
 VIEWS = 8  # questions whose answers are kept
 JOURNALS: dict[str, Callable[[Workspace], Journal[Any]]] = {
     "decisions.jsonl": decisions.journal,
@@ -162,7 +158,7 @@ class ClipTable:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self._corpus: Corpus
-        self._rows: list[dict[str, Any]] = []
+        self._columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}  # a dict a row takes four times as much
         self._counted = bytearray()  # row by row, whether its tokens were looked up
         self._files: list[State] = []
         self._journals: dict[str, State] = {}
@@ -180,16 +176,17 @@ class ClipTable:
             rows=tuple(self._whole(view.found[start:end])),
             found=len(view.found),
             seconds=view.seconds,
-            total=len(self._rows),
+            total=len(self._counted),
         )
 
     def facets(self, *, expression: str | None = None, sort: str | None = None) -> dict[str, dict[str, int]]:
         """How many of the clips found have each check, speaker, side and decision; the most frequent first."""
-        found = self._view(expression, sort).count(self._rows)
+        found = self._view(expression, sort).count(self._columns)
         return {name: {value: n for value, n in counts.most_common() if n > 0} for name, counts in found.items()}
 
     def ids(self, *, expression: str | None = None) -> list[str]:
-        return [self._rows[at]["id"] for at in self._view(expression, None).found]
+        found = self._view(expression, None).found  # first: it reads the columns anew where files have changed
+        return [self._columns["id"][at] for at in found]
 
     @property
     def held(self) -> Corpus:
@@ -197,10 +194,10 @@ class ClipTable:
         return self._corpus
 
     @property
-    def places(self) -> Mapping[str, int]:
-        """Clip id -> its place, as the corpus is now."""
+    def corpus(self) -> Corpus:
+        """The corpus as it is now."""
         self._refresh()
-        return self._corpus.places
+        return self._corpus
 
     def row(self, id: str) -> Row | None:
         """The row of one clip as it is now."""
@@ -208,10 +205,16 @@ class ClipTable:
         at = self._corpus.places.get(id)
         return None if at is None else self._whole([at])[0]
 
-    def rows(self, *, expression: str | None = None) -> Iterator[Row]:
-        """What is found, its tokens perhaps not looked up."""
-        found = self._view(expression, None).found  # first: it reads the rows anew where files have changed
-        return (self._rows[at] for at in found)
+    def reading(self, id: str) -> Reading | None:
+        """How one clip was read last."""
+        self._refresh()
+        at = self._corpus.places.get(id)
+        return None if at is None else self._tokens.reading(at)
+
+    def column(self, name: str) -> Sequence[Any]:
+        """A value of every clip, in the order of the corpus; tokens are perhaps not looked up."""
+        self._refresh()
+        return self._columns[name]
 
     def place_of(self, id: str, *, expression: str | None = None, sort: str | None = None) -> int | None:
         """Which clip of a list this is, from 0 on."""
@@ -230,20 +233,23 @@ class ClipTable:
             del self._views[next(iter(self._views))]
         self._views[expression, sort] = view
         if "tokens" in f"{expression} {sort}" and 0 in self._counted:
-            self._look_up(range(len(self._rows)))
-        view.look(self._rows)
+            self._look_up(range(len(self._counted)))
+        view.look(self._columns)
         return view
 
     def _whole(self, places: Iterable[int]) -> list[Row]:
         wanted = list(places)
         self._look_up(wanted)
-        return [self._rows[at] for at in wanted]
+        return [self._row(at) for at in wanted]
+
+    def _row(self, at: int) -> dict[str, Any]:
+        return {name: column[at] for name, column in self._columns.items()}
 
     def _look_up(self, places: Iterable[int]) -> None:
         """The tokens of these rows, of those that lack them still."""
         wanted = ((at, self._corpus.clips[at]) for at in places if not self._counted[at])
         for at, number in self._tokens.of(wanted):
-            self._rows[at]["tokens"], self._counted[at] = number, 1
+            self._columns["tokens"][at], self._counted[at] = number, 1
 
     def _refresh(self) -> None:
         files = [_state(path) for path in _read_by(self.ws)]
@@ -252,11 +258,7 @@ class ClipTable:
             self._read_all()
         elif ids := self._touched(journals):
             self._corpus = self._corpus.renewed(ids)
-            for id in ids:
-                if (at := self._corpus.places.get(id)) is not None:
-                    old, self._rows[at], self._counted[at] = self._rows[at], self._row(self._corpus.clips[at]), 0
-                    for view in self._views.values():
-                        view.changed(at, old)
+            self._renew([at for id in ids if (at := self._corpus.places.get(id)) is not None])
         self._files, self._journals = files, journals
 
     def _read_all(self) -> None:
@@ -265,11 +267,25 @@ class ClipTable:
         self._tokens = TokenLengths(self.ws, self._corpus.places)
         self._drafts = drafts.load(self.ws)
         self._per_second = read_thresholds(self.ws).frames_per_second
-        with _no_collector():  # it would walk through all the rows made so far, again and again
-            self._rows = [self._row(clip) for clip in self._corpus.clips]
-        self._counted = bytearray(len(self._rows))
+        self._columns = self._made(self._corpus.clips)
+        self._counted = bytearray(len(self._corpus))
         for view in self._views.values():
             view.forget()
+
+    def _made(self, clips: Sequence[Clip]) -> dict[str, list[Any]]:
+        return columns_of(self._corpus, clips, drafts=self._drafts, per_second=self._per_second)
+
+    def _renew(self, places: list[int]) -> None:
+        """Rows of clips that changed."""
+        for at in places:
+            old = self._row(at)
+            for view in self._views.values():
+                view.changed(at, old)
+            self._counted[at] = 0
+        new = self._made([self._corpus.clips[at] for at in places])
+        for name, column in self._columns.items():
+            for at, value in zip(places, new[name], strict=True):
+                column[at] = value
 
     def _touched(self, journals: Mapping[str, State]) -> set[str]:
         """Clips that something was decided or corrected of since the last look."""
@@ -284,54 +300,6 @@ class ClipTable:
             if not grown:  # written anew: what it no longer holds was taken back
                 ids |= set(self._corpus.decisions) | set(self._corpus.corrected)
         return ids
-
-    def _row(self, clip: Clip) -> dict[str, Any]:
-        corpus, marks, decision = self._corpus, self._corpus.marks(clip), self._corpus.decision(clip)
-        seconds, letters = decisions.stretch(clip, decision).seconds, count_letters(clip.text)
-        correction, side = corpus.correction(clip), corpus.split(clip)
-        draft = None if side or clip.text.strip() else self._drafts.get(clip.id)
-        taken, end = _rounded(seconds), round(clip.start + clip.seconds, 3)
-        why_not = decisions.why_left_out(clip, decision=decision, marks=marks)
-        return {
-            "id": clip.id,
-            "speaker": clip.speaker,
-            "split": side or "",
-            "seconds": taken,
-            "rate": clip.rate,
-            "letters": letters,
-            "seconds_per_letter": round(seconds / letters, 4) if letters else None,
-            "tokens": None,
-            "frames": int(seconds * self._per_second),
-            "worst": min((mark.severity for mark in marks), key=SEVERITIES.index) if marks else "",
-            "marks": sorted({mark.check for mark in marks}) if marks else NO_MARKS,
-            "decision": decision.decision if decision else "",
-            "trains": side == "train" and why_not is None,
-            "audio": clip.audio,
-            "start": _rounded(clip.start),
-            "end": taken if end == taken else end,
-            "corrected": correction.by if correction else "",
-            "imported": corpus.as_imported(clip).text if correction else "",
-            "draft": draft.text if draft else "",
-            "confidence": draft.confidence if draft else None,
-            "text": clip.text,
-        }
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-def _rounded(value: float) -> float:
-    """To milliseconds; the number itself where it is round already: with 100,000 rows, a copy of each is megabytes."""
-    short = round(value, 3)
-    return value if short == value else short
 
 
 def _read_by(ws: Workspace) -> list[Path]:

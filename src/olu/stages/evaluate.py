@@ -46,7 +46,13 @@ COLLUSION = "collusion"  # only where asked for: it trains a second recogniser
 COPY = "copy"  # of recordings, not of the voice alone, so no group of the judge
 OF_RUNS = ("run", "step", "checkpoints")
 EVERY_FILE = ", and every file is judged"
-OF_SPEAKING = {"text": "", "noise": "", "sentences": EVERY_FILE, "seed": EVERY_FILE}  # refused with --wavs
+OF_SPEAKING = {
+    "text": "",
+    "noise": "",
+    "speaker": "",
+    "sentences": EVERY_FILE,
+    "seed": EVERY_FILE,
+}  # refused with --wavs
 
 
 @dataclass(frozen=True)
@@ -156,9 +162,12 @@ def _bench(place: Path, wish: EvaluateOptions) -> Job[Bench]:
         files = of_files(wish.wavs, language=ws.language)
     elif own:
         assert ws
-        speaker = yield from of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed, noise=wish.noise)
+        speaker = yield from of_workspace(
+            ws, run=wish.run, step=wish.step, seed=wish.seed, noise=wish.noise, speaker=wish.speaker
+        )
     else:
-        speaker = of_voice(place, seed=wish.seed, noise=wish.noise, corpus=corpus.fingerprint if corpus else None)
+        held = corpus.fingerprint if corpus else None
+        speaker = of_voice(place, seed=wish.seed, noise=wish.noise, corpus=held, speaker=wish.speaker)
     if corpus is not None and speaker is not None:
         corpus = corpus.resampled(speaker.resample)
     return Bench(wish, groups, ws, corpus, speaker, files, reader_of(corpus, speaker))
@@ -218,6 +227,12 @@ def _takes(bench: Bench, folder: Path) -> Job[tuple[list[Sample], list[str]]]:
 def _moved(bench: Bench) -> list[str]:
     """A sentence where the voice learnt from resampled recordings: it is compared with such."""
     factor = bench.speaker.resample if bench.speaker else 1.0
+    raised = bench.speaker.raised if bench.speaker else 1.0
+    if factor == 1.0 and raised != 1.0 and bench.corpus is not None:
+        return [
+            f"The voice learnt from recordings resampled by {raised:g} (data.resample), and these are not known to be"
+            " theirs: it is judged as it sounds, which costs it letters. --speaker NAME says whose they are"
+        ]
     if factor == 1.0:
         return []
     return [
@@ -290,7 +305,9 @@ def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Seq
         moved = yield from moved_words(bench.speaker, [take.text for take in takes], seed=bench.wish.seed)
         figures |= {side: (*figures.get(side, ()), *moved)} if moved else {}
     if "sanity" in judged.results and bench.speaker and bench.speaker.draws:
-        figures |= yield from _drawn_again(bench.speaker.draws, takes, figures, seed=bench.wish.seed)
+        figures |= yield from _drawn_again(
+            bench.speaker.draws, takes, figures, seed=bench.wish.seed, speaker=bench.wish.speaker
+        )
     held = gates(figures.get("in") or figures.get("out") or ())
     level, verdict = verdict_of(held)
     subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]
@@ -308,7 +325,12 @@ def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Seq
 
 
 def _drawn_again(
-    voice: Voice, takes: Sequence[Sample], figures: Mapping[Domain, tuple[Estimate, ...]], *, seed: int
+    voice: Voice,
+    takes: Sequence[Sample],
+    figures: Mapping[Domain, tuple[Estimate, ...]],
+    *,
+    seed: int,
+    speaker: str | None,
 ) -> Job[dict[Domain, tuple[Estimate, ...]]]:
     """Figures with those of several seeds, of some sentences of the first side that was said."""
     from olu.evaluate.metrics import takes as drawn
@@ -316,7 +338,7 @@ def _drawn_again(
     side: Domain = "in" if "in" in figures else "out"
     own = [take for take in takes if take.domain == side][: drawn.SENTENCES]
     found = []
-    for one in drawn.takes_of(voice, [(take.text, take.speaker) for take in own], seed=seed):
+    for one in drawn.takes_of(voice, [(take.text, speaker or take.speaker) for take in own], seed=seed):
         found.append(one)
         yield Tick(len(found), len(own), "speaking with other seeds")
     natural = [take.natural().seconds if take.natural else None for take in own]
@@ -352,7 +374,10 @@ def _curve(
     clips = {clip.id: clip for clip in bench.corpus}
     domain: Domain = "in" if any(take.domain == "in" for take in takes) else "out"  # a corpus may have no held-out side
     chosen = [take for take in takes if take.domain == domain][:CURVE_SENTENCES]
-    lines = [PlannedSentence(take.id, take.text, domain, clips.get(take.id), take.speaker) for take in chosen]
+    said_by = bench.wish.speaker
+    lines = [
+        PlannedSentence(take.id, take.text, domain, clips.get(take.id), said_by or take.speaker) for take in chosen
+    ]
     steps = checkpoints(bench.ws, run, bench.wish.checkpoints)
     points = []
     for step, speaker in at_steps(bench.ws, run, steps, seed=bench.wish.seed, noise=bench.wish.noise):
@@ -366,13 +391,15 @@ def _curve(
     return tuple(points)
 
 
-def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int, noise: float | None) -> Job[Speaker]:
+def of_workspace(
+    ws: Workspace, *, run: str | None, step: int | None, seed: int, noise: float | None, speaker: str | None = None
+) -> Job[Speaker]:
     """The voice of a run, exported as `olu export` does it; the newest finished run where none is named.
 
     A voice that is there keeps the noise that its export was given.
     """
     made = yield from export(ws.root, run=run, step=step, keep=True)
-    own = of_voice(Path(made.voice), seed=seed, noise=noise, run=made.run, step=made.step)
+    own = of_voice(Path(made.voice), seed=seed, noise=noise, run=made.run, step=made.step, speaker=speaker)
     return replace(own, subject=replace(own.subject, name=f"{ws.name} {made.run} step {made.step}"))
 
 

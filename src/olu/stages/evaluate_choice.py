@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +17,7 @@ from olu.stages.evaluate import EvaluateSummary, at_steps, checkpoints, evaluate
 from olu.stages.listener import known_of
 from olu.stages.verbs.voices import EvaluateOptions
 from olu.train.run import Run
-from olu.train.validation import DURATION_FREE, GRID, HEARD
+from olu.train.validation import GRID, HEARD, length_off
 
 SENTENCES = 24
 GROUPS = ("cer", "sanity", "duration")
@@ -29,7 +28,8 @@ def choose_step(ws: Workspace, name: str, *, device: str | None) -> Job[dict[str
     """The best kept step, written to best.json with the reason. Test sentences have no say: they judge afterwards."""
     from olu.evaluate.judge import judge
 
-    run, corpus = voice_named(ws, name), Corpus.open(ws)
+    run = voice_named(ws, name)
+    corpus = Corpus.open(ws).resampled(run.recipe.data.resample)  # as the voice learnt them
     held = {clip.id: clip for clip in corpus if corpus.split(clip) == "valid" and corpus.why_not(clip) is None}
     before = run.best or {}
     if not held or len(run.checkpoints().steps()) < 2:
@@ -73,8 +73,7 @@ def scores(figures: tuple[Estimate, ...]) -> dict[str, float]:
     means = {one.name: one.mean for one in figures if one.mean is not None}
     found = {f"{HEARD}_faults": means.get("faults", 1.0)}
     if ratio := means.get("duration_ratio"):
-        off = abs(math.log(ratio)) - math.log1p(DURATION_FREE)
-        found[f"{HEARD}_duration"] = min(1.0, max(0.0, off))
+        found[f"{HEARD}_duration"] = length_off(ratio)
     if "cer" in means:
         found[f"{HEARD}_cer"] = min(1.0, means["cer"])
     return {**found, HEARD: sum(found.values())}

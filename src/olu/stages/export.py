@@ -24,6 +24,7 @@ from olu.core.job import Job, Note, Tick
 from olu.core.stage import Stage, need_training
 from olu.core.told import Remedy
 from olu.core.words import large, size
+from olu.export.accent import spoken_with_accent
 from olu.export.card import evaluation_of
 from olu.export.formats import VOICE, WEB, format_named
 from olu.export.package import STEPS, Contents, declared, lexicon_told, write_package
@@ -40,7 +41,7 @@ from olu.stages.refining import without_worse_refining
 from olu.stages.verbs.voices import ExportOptions
 from olu.text.frontend import has_other_lexicon, read_settings, with_words
 from olu.text.language_data import load_lexicon
-from olu.text.languages import resolve
+from olu.text.languages import load, resolve
 from olu.text.several import LanguagesFrontend, parts_of
 from olu.train.family import Format
 from olu.train.run import Run
@@ -115,9 +116,9 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     need_training("olu export")
     if not is_foreign(wish.source):
         return (yield from _export_run(Workspace.open(wish.source), wish, to))
-    if wish.run or wish.step is not None or wish.vocoder or wish.language:
+    if wish.run or wish.step is not None or wish.vocoder or wish.language or wish.accent:
         raise ExportError(
-            f"--run, --step, --vocoder and --language are for a workspace: {wish.source} holds one voice only"
+            f"--run, --step, --vocoder, --language and --accent are for a workspace: {wish.source} holds one voice only"
         )
     yield Tick(0, STEPS, f"reading {wish.source}")
     subject = _with_lexicon(from_foreign(wish.source, **_rights(wish), noise=wish.noise), wish.lexicon)
@@ -125,11 +126,19 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     return (yield from _written(subject, wish, to, path=path, given=True))
 
 
+def voice_at(ws: Workspace, run: Run, step: int, path: Path) -> Job[ExportSummary]:
+    """The voice of a step, for a run that need not be among the workspace's own."""
+    subject = from_run(ws, run, step, name=run.name, licence="", override="")
+    subject = without_worse_refining(ws, _with_tones(subject, ws))
+    return (yield from _written(subject, ExportOptions(source=ws.root), None, path=path, given=True))
+
+
 OF_A_RUN = (
     "run",
     "step",
     "vocoder",
     "language",
+    "accent",
     "with_training",
     "noise",
     "bits",
@@ -189,6 +198,7 @@ def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     vocoder = {"vocoder": wish.vocoder} if wish.vocoder else {}
     words = {"lexicon": hash_file(wish.lexicon)} if wish.lexicon is not None and wish.lexicon.is_file() else {}
     language = {"language": wish.language} if wish.language else {}
+    language |= {"accent": wish.accent} if wish.accent else {}
     large = {"bits": wish.bits} if wish.bits else {}
     large |= {"watermark": False} if wish.no_watermark else {}
     large |= {"cloning": True} if wish.cloning else {}
@@ -210,9 +220,10 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
             f" [[phones]] in a text, or train again ('{training_command(ws)} --new') and export"
         )
     at = _step(run, wish.step)
-    code = _language(ws, run, wish.language)
+    accent = _accent(ws, run, wish)
+    code = accent or _language(ws, run, wish.language)
     name = f"{ws.name}-{run.name}" if wish.run or wish.step is not None else ws.name
-    name = f"{name}-{code}" if wish.language else name
+    name = f"{name}-{resolve(wish.language)}" if wish.language else name
     if wish.keep:
         wish = replace(wish, **_given(ws.voices / _file_name(name, None), run.name, at))
     path = wish.output or ws.voices / _file_name(name, to)
@@ -224,7 +235,9 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
     yield Tick(0, STEPS, f"reading step {at} of {run.name}")
     subject = from_run(ws, run, at, name=name, noise=wish.noise, vocoder=wish.vocoder, language=code, **_rights(wish))
-    subject = without_worse_refining(ws, _with_lexicon(_with_tones(subject, ws), wish.lexicon))
+    subject = without_worse_refining(ws, _with_tones(subject, ws))
+    subject = spoken_with_accent(subject, run, load(resolve(wish.language))) if accent else subject
+    subject = _with_lexicon(subject, wish.lexicon)
     summary = yield from _written(subject, wish, to, path=path, given=wish.output is not None)
     if stamped:
         STAGE.stamp(ws, options, asdict(summary))
@@ -254,14 +267,35 @@ def _with_lexicon(subject: ExportSubject, path: Path | None) -> ExportSubject:
     )
 
 
+def _learnt(ws: Workspace, run: Run) -> list[str]:
+    held = run.document("frontend.json")
+    return sorted(parts_of(held)) if held.get("kind") == LanguagesFrontend.kind else [ws.language]
+
+
 def _language(ws: Workspace, run: Run, asked: str) -> str:
     """What a voice is to speak: one of the languages that its run has learnt."""
-    held = run.document("frontend.json")
-    known = sorted(parts_of(held)) if held.get("kind") == LanguagesFrontend.kind else [ws.language]
+    known = _learnt(ws, run)
     code = resolve(asked) if asked else ws.language
     if code not in known:
-        raise ExportError(f"--language {asked}: {run.name} has learnt {', '.join(known)}: choose one of them")
+        raise ExportError(
+            f"--language {asked}: {run.name} has learnt {', '.join(known)}: choose one of them, or add --accent"
+            f" {known[0]} to read {code} with the sounds of one"
+        )
     return code
+
+
+def _accent(ws: Workspace, run: Run, wish: ExportOptions) -> str:
+    """The language whose sounds a voice lends to another one; nothing where none is asked for."""
+    if not wish.accent:
+        return ""
+    if not wish.language:
+        raise ExportError("--accent says with whose sounds --language is read: name that language too")
+    if wish.to != VOICE:
+        raise ExportError(f"--accent is for '--to {VOICE}': {wish.to!r} has no place for replaced sounds")
+    accent = _language(ws, run, wish.accent)
+    if resolve(wish.language) in _learnt(ws, run):
+        raise ExportError(f"--accent {wish.accent}: {run.name} has learnt {wish.language} itself: leave --accent out")
+    return accent
 
 
 def _export_vocoder(ws: Workspace, run: Run, wish: ExportOptions, to: Format | None) -> Job[ExportSummary]:

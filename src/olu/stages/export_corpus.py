@@ -16,6 +16,7 @@ from olu.export.corpora.forms import CorpusForm, form_named, write_corpus
 from olu.export.corpora.subject import SIDES, CorpusSubject, corpus_subject
 from olu.export.rights import check_publishing
 from olu.stages.audit import STAGE as AUDIT
+from olu.stages.audit import most_seconds
 from olu.stages.verbs.corpus import ExportCorpusOptions
 
 LOUDNESS = (-60.0, 0.0)
@@ -95,7 +96,7 @@ def export_corpus(wish: ExportCorpusOptions) -> Job[ExportCorpusSummary]:
         sides={side: len(clips) for side in SIDES if (clips := subject.side(side))},
         left_out=subject.left_out,
         licence=subject.rights.licence,
-        notes=[*_unheard(ws), *form.notes(subject.speakers), *subject.notes, *subject.rights.notes()],
+        notes=[*_unheard(ws), *_uncut(subject), *form.notes(subject.speakers), *subject.notes, *subject.rights.notes()],
         pushed=pushed,
     )
 
@@ -134,3 +135,15 @@ def _unheard(ws: Workspace) -> list[str]:
     if AUDIT.state(ws) == "fresh":
         return []
     return [f"the audit has not heard these clips as they are now: 'olu audit {ws.root}' finds what is wrong with them"]
+
+
+def _uncut(subject: CorpusSubject) -> list[str]:
+    """Clips that most trainings cannot hold."""
+    long = [one.clip.seconds for one in subject.clips if one.clip.seconds > most_seconds()]
+    if not long:
+        return []
+    short = f"'olu align {subject.corpus.ws.root}' and 'olu cut' make short ones of them"
+    return [
+        f"{many(len(long), 'clip')} longer than {length(most_seconds())}, up to {length(max(long))}: most trainings"
+        f" leave such out or run out of memory; {short}"
+    ]

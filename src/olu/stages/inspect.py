@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from olu.align.phonemap import distance
 from olu.align.textgrid import decode, parse
 from olu.align.textgrid_files import ENDING as GRID
 from olu.align.textgrid_files import read_all
@@ -31,6 +30,7 @@ from olu.stages.runs import run_detail
 from olu.stages.status import status
 from olu.stages.verbs.machine import InspectOptions
 from olu.stages.verbs.training import RunsOptions
+from olu.text.articulation import distance
 from olu.text.language_data import Pack
 from olu.text.languages import load, resolve
 from olu.text.tones import kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -112,13 +112,16 @@ def own_words(ws: Workspace) -> Lexicon:
     return load_lexicon(path) if path.exists() or read_settings(ws).lexicon else Lexicon()
 
 
-def reader(ws: Workspace) -> AnyFrontend:
-    """How the workspace reads a text now: as it was read last, with the words that were written down since."""
+def reader(ws: Workspace, *, opened: Callable[[], Corpus] | None = None) -> AnyFrontend:
+    """How the workspace reads a text now: as it was read last, with the words that were written down since.
+
+    `opened`: gives its corpus, where somebody holds it; one that was never read is asked for its letters.
+    """
     settings = read_settings(ws)
     stamp, state = ws.stamped(STAGE.name), ws.readings / "frontend.json"
     if stamp is None or not state.exists() or _but_words(stamp["options"]) != _but_words(settings.asked()):
         if (ws.corpus / "clips.jsonl").exists():
-            return _main(corpus_frontend(ws, Corpus.open(ws), settings))
+            return _main(corpus_frontend(ws, opened() if opened else Corpus.open(ws), settings))
         empty = _main(corpus_frontend(ws, Corpus(ws, (), {}), settings))
         return empty if isinstance(empty, PhoneFrontend) else empty.unlimited()  # no corpus, so any letter
     found = from_state(language_state(read_state(state), ws.language))

@@ -268,12 +268,6 @@ def _recordings(ws: Workspace) -> HeardVoice:
 # ---- answers
 
 
-def give_answer(ws: Workspace, test: ListeningTest, *, listener: str, name: str, n: int, answer: int | str) -> None:
-    """Keep one answer, at once and to the disk."""
-    row = answer_row(test, listener=listener, name=name, n=n, answer=answer, at=now())
-    journal(ws, test.name).append([row])
-
-
 def take_answers(ws: Workspace, name: str, file: Path) -> int:
     """Answers that were gathered elsewhere: JSON lines of listener, n and answer."""
     test = load_test(place_of(ws, name))

@@ -36,6 +36,7 @@ LEFT = (
     "voices",
     "evaluations",
     "runs",
+    "tune",
     "features",
     "jobs",
     "uploads",

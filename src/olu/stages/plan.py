@@ -29,6 +29,7 @@ from olu.stages.audit import audit, read_thresholds
 from olu.stages.bases import BaseAdvice, advise
 from olu.stages.import_ import doubts_of
 from olu.stages.train_setup import first_command, prepare_run, set_up
+from olu.stages.tune_results import findings
 from olu.stages.verbs.training import PlanOptions
 from olu.train.base_facts import licence_of
 from olu.train.family import Family
@@ -130,6 +131,7 @@ def plan(
     if write and family_named(read_recipe(None, changes).family).kind != "voice":
         raise TrainError(f"{path} is the recipe of the voice, and a recogniser is none: --print shows its plan")
     made, case, family = yield from _made(ws, changes=changes, machine=machine, may_take=not scratch)
+    made = replace(made, notes=(*made.notes, *findings(ws, family.name)))
     advice = _scratch_advice(ws, case, family)
     if write and not scratch:
         _refuse_unasked(advice, made)
@@ -293,7 +295,7 @@ def _made(
         family, why, notes = yield from preferred(ws, bare, device=machine.device)
     if family.advice is None:
         raise TrainError(f"the family {family.name!r} has no plan of its own: write a recipe")
-    base = foundation_of(family, bare) if bare.base else None
+    base = foundation_of(family, bare, language=ws.language) if bare.base else None
     if base is None:
         check(family.config, bare.model, where="recipe [model]")
     heard = yield from phase("listening", audit(ws))
@@ -302,7 +304,7 @@ def _made(
         raise NothingToPlan(f"no clip is left to train on: 'olu audit {ws.root}' says why")
     case = Case(material=material, machine=machine, base=base, given=given, why=why)
     if may_take and case.asked("model.size") is None and (advice := _scratch_advice(ws, case, family)):
-        case = replace(case, base=_taken(family, bare, advice))
+        case = replace(case, base=_taken(ws, family, bare, advice))
     made = make_plan(case, family)
     return replace(made, notes=(*made.notes, *notes)), case, family
 
@@ -335,10 +337,10 @@ def preferred(
     return usual, "", tuple(said)
 
 
-def _taken(family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | None:
+def _taken(ws: Workspace, family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | None:
     if not advice.to_take:
         return None
-    base = foundation_of(family, recipe.model_copy(update={"base": advice.to_take}))
+    base = foundation_of(family, recipe.model_copy(update={"base": advice.to_take}), language=ws.language)
     return replace(base, why=advice.sentence_of_taking())
 
 

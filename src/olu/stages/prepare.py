@@ -16,7 +16,7 @@ from olu.core.job import Job, Note
 from olu.core.stage import Stage
 from olu.core.told import Remedy
 from olu.corpus.corrections import hash_first_texts
-from olu.corpus.decisions import hash_stretches
+from olu.corpus.decisions import hash_stretches, load, set_aside
 from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, imported, recordings
 from olu.families import family as family_named
@@ -187,7 +187,9 @@ def _waves(
     begun = stage.inputs(ws, options)
     corpus = Corpus.open(ws)
     corpus.check_sources()
-    taken = [corpus.taken(clip) for clip in corpus if clip.transcribed or not feature.texts]
+    aside = set_aside(load(ws))
+    wanted = (clip for clip in corpus if clip.id not in aside)
+    taken = [corpus.taken(clip) for clip in wanted if clip.transcribed or not feature.texts]
     if not taken:
         raise CorpusError(f"no clip of {ws.root} has a text, so there is nothing to train on: import one that has")
     problems = yield from build(folder, taken, feature=feature, audio=corpus.audio, jobs=jobs)

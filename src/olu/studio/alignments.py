@@ -1,36 +1,57 @@
-"""Alignments of a workspace, found by clip without reading them all: where each line of the file begins."""
+"""Alignments of a workspace, found by clip without reading them all."""
 
 from __future__ import annotations
 
 import re
 import threading
+from array import array
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any
 
 from olu.align.state import alignment_path, tones_of, words_of
 from olu.core.files import Workspace
-from olu.core.parse import from_json
 from olu.core.rows import load_rows
-from olu.core.types import Alignment, Reading, ReadingRow
+from olu.core.types import Alignment
 from olu.corpus import hand_bounds
 from olu.corpus.hand_bounds import HandBounds
-from olu.corpus.journal import lines_with
+from olu.corpus.line_index import LineIndex
 from olu.studio.roots import NotHere
+from olu.studio.tables import HeldTable, Tables, has_clips
 
-HEAD = re.compile(rb'"id": ("(?:[^"\\]|\\.)*"), "seconds": [-\d.e+]+, "score": (null|[-\d.e+]+), "method": "(\w*)"')
+SCORE = re.compile(rb'"score": ([-\d.e+]+)')
 MOST = 3  # workspaces
 
 
-@dataclass(frozen=True)
-class AlignedLine:
-    """Where the alignment of a clip lies in its file, and how well it fits."""
+class AlignedLines:
+    """What the aligner wrote of the clips that are there: how well each fits, and the rest where it is asked for."""
 
-    start: int
-    size: int
-    score: float | None
-    method: str
+    def __init__(self, path: Path, places: Mapping[str, int]) -> None:
+        self.places = places
+        self._index = LineIndex(path, places, Alignment)
+        self._scores = array("d", [nan]) * len(places)
+        for at, line in self._index.look_through() if path.exists() else ():
+            if (found := SCORE.search(line)) is not None:
+                self._scores[at] = float(found[1])
+        self.worst_first = sorted(self, key=lambda id: inf if (score := self.score(id)) is None else score)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self.places and self.places[id] in self._index
+
+    def __iter__(self) -> Iterator[str]:
+        return (id for id, at in self.places.items() if at in self._index)
+
+    def score(self, id: str) -> float | None:
+        """None for a clip that has no score, or is not aligned."""
+        at = self.places.get(id)
+        return None if at is None or isnan(self._scores[at]) else self._scores[at]
+
+    def alignment(self, id: str) -> Alignment | None:
+        lines = self._index.lines([self.places[id]]) if id in self else ()
+        return next(load_rows(((0, line) for line in lines), self._index.path, Alignment), None)
 
 
 @dataclass(frozen=True)
@@ -62,47 +83,28 @@ class ShownAlignment:
 @dataclass
 class HeldAlignments:
     ws: Workspace
+    table: HeldTable
     _state: Any = None
-    _lines: dict[str, AlignedLine] = field(default_factory=dict)
-    _worst: list[str] | None = None  # ids, as asked for by the list of alignments; sorted once for a file
+    _lines: AlignedLines | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def lines(self) -> dict[str, AlignedLine]:
-        """Clip id -> its line; the file is looked through again when it has changed."""
-        path = alignment_path(self.ws)
+    def lines(self) -> AlignedLines:
+        """They are looked through again when their file or the clips have changed."""
+        path, places = alignment_path(self.ws), self.table.places() if has_clips(self.ws) else {}
         with self._lock:
             try:
                 held = path.stat()
                 state = (held.st_ino, held.st_size, held.st_mtime_ns)
             except OSError:
                 state = None
-            if state != self._state:
-                self._lines, self._state, self._worst = _looked_through(path) if state else {}, state, None
+            if self._lines is None or state != self._state or places is not self._lines.places:
+                self._lines, self._state = AlignedLines(path, places), state
             return self._lines
-
-    def worst_first(self) -> list[str]:
-        """Ids of what the aligner wrote, those that fit least first; those without a score stand last."""
-        lines = self.lines()
-        with self._lock:
-            if self._worst is None:
-                self._worst = sorted(lines, key=lambda id: _score(lines[id].score))
-            return self._worst
-
-    def found(self, id: str) -> Alignment | None:
-        """What the aligner wrote for a clip."""
-        line = self.lines().get(id)
-        if line is None:
-            return None
-        path = alignment_path(self.ws)
-        with path.open("rb") as file:
-            file.seek(line.start)
-            data = file.read(line.size)
-        return next(iter(load_rows([(0, data)], path, Alignment)), None)
 
     def clip(self, id: str) -> ShownAlignment:
         """The alignment that counts; `NotHere` where the clip has none."""
         now, hand = self.counting(id)
-        reading = self._reading(id)
+        reading = self.table.reading(id)
         tones = tones_of(reading) if reading else []
         labels = hand_bounds.heard_labels(now)
         fits = reading is not None and [one for _, phones in words_of(reading) for one in phones] == labels
@@ -110,46 +112,26 @@ class HeldAlignments:
         return ShownAlignment(now, hand, borne, stale=reading is not None and not fits)
 
     def counting(self, id: str) -> tuple[Alignment, HandBounds | None]:
-        found, hand = self.found(id), hand_bounds.in_force(self.ws, ids=[id]).get(id)
+        found, hand = self.lines().alignment(id), hand_bounds.in_force(self.ws, ids=[id]).get(id)
         if hand is not None and hand_bounds.counts(hand, found):
             return hand_bounds.by_hand(hand, found), hand
         if found is None:
             raise NotHere(f"clip {id[:120]!r} is not aligned: run 'olu align' for this workspace")
         return found, None
 
-    def _reading(self, id: str) -> Reading | None:
-        path = self.ws.readings / "readings.jsonl"
-        rows = load_rows(((0, line) for line in lines_with(path, [id])), path, ReadingRow)
-        return next((one for one in rows if one.id == id), None)
-
-
-def _score(score: float | None) -> float:
-    return 1.0 if score is None else score
-
-
-def _looked_through(path: Path) -> dict[str, AlignedLine]:
-    found: dict[str, AlignedLine] = {}
-    start = 0
-    with path.open("rb") as file:
-        for line in file:
-            if (head := HEAD.search(line)) is not None:
-                score = None if head[2] == b"null" else float(head[2])
-                found[from_json(head[1])] = AlignedLine(start, len(line), score, head[3].decode())
-            start += len(line)
-    return found
-
 
 class AlignmentShelf:
     """The alignments of the workspaces asked for last."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._held: OrderedDict[Path, HeldAlignments] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, ws: Workspace) -> HeldAlignments:
         with self._lock:
             if ws.root not in self._held:
-                self._held[ws.root] = HeldAlignments(ws)
+                self._held[ws.root] = HeldAlignments(ws, self._tables.of(ws))
             self._held.move_to_end(ws.root)
             while len(self._held) > MOST:
                 self._held.popitem(last=False)

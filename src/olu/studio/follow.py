@@ -95,6 +95,7 @@ class Pulse:
     """One beat for all pages. Within a beat, what pages at the same place are to be told is read and packed once."""
 
     def __init__(self) -> None:
+        self.over = False  # the studio ends: pages are told nothing more, else it would wait for them
         self._loop: asyncio.AbstractEventLoop | None = None
         self._next: asyncio.Event | None = None
         self._made: dict[tuple[str, ...], asyncio.Task[PackedNews]] = {}
@@ -142,7 +143,7 @@ async def stream(pulse: Pulse, watches: Sequence[Watch], after: str) -> AsyncIte
     stands = {watch.name: (held.get(watch.name, ""), "") for watch in watches}
     silent = 0.0
     yield b"retry: 1000\n\n"
-    while True:
+    while not pulse.over:
         sent = b""
         for watch in watches:
             told = await pulse.told(watch, *stands[watch.name])

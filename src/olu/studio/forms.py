@@ -15,7 +15,7 @@ FieldKind = Literal["flag", "number", "integer", "choice", "list", "path", "text
 GROUPS = (
     ("The corpus", ("new", "import", "merge", "audit", "clips", "drop", "keep", "correct", "split", "sample")),
     ("Reading and alignment", ("read", "g2p", "marks", "lexicon", "align", "cut")),
-    ("Training", ("make", "prepare", "plan", "train", "runs")),
+    ("Training", ("make", "prepare", "plan", "train", "tune", "runs")),
     ("Voices", ("evaluate", "compare", "export", "voice", "speak", "pack", "unpack")),
     ("This machine", ()),  # and whatever is in no other group
 )

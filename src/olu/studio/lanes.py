@@ -23,6 +23,7 @@ LANES: dict[str, tuple[str, ...]] = {
     "transcribe": (CORPUS, DEVICE),
     "distil": (CORPUS, DEVICE),
     "train": (DEVICE,),
+    "tune": (DEVICE,),
     "evaluate": (DEVICE,),
     "listening": (DEVICE,),
     "prompts": (CORPUS,),

@@ -15,6 +15,7 @@ from olu.stages.g2p import open_frontend
 from olu.stages.lexicon import place, reader
 from olu.studio.paths import check_workspace
 from olu.studio.roots import Roots
+from olu.studio.tables import Tables
 from olu.text.frontend import FILE, AnyFrontend, read_settings
 
 MOST = 4  # readings held: one of a large lexicon takes some megabytes
@@ -22,8 +23,8 @@ State = tuple[int, int] | None
 
 
 class Readers:
-    def __init__(self, roots: Roots) -> None:
-        self._roots = roots
+    def __init__(self, roots: Roots, tables: Tables) -> None:
+        self._roots, self._tables = roots, tables
         self._held: OrderedDict[Any, tuple[Any, AnyFrontend]] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -34,7 +35,7 @@ class Readers:
             settings = read_settings(ws)
             files = [ws.root / FILE, place(ws, settings), ws.readings / "frontend.json", ws.corpus / "clips.jsonl"]
             state = [_state(path) for path in files]
-            return self._kept(ws.root, state, lambda: reader(ws))
+            return self._kept(ws.root, state, lambda: reader(ws, opened=self._tables.of(ws).corpus))
 
     def of_language(self, code: str) -> AnyFrontend:
         if "/" in code or "\\" in code:

@@ -28,6 +28,7 @@ from olu.web.sockets import address, listen
 
 if TYPE_CHECKING:
     import socket
+    from types import FrameType
 
 PACKAGES = ("fastapi", "uvicorn", "segno")
 KEY = "key"
@@ -204,14 +205,20 @@ def _serve(
 
     from olu.studio.app import create_app
 
+    app = create_app(settings, late=True)
+
     class StudioServer(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            app.state.studio.pulse.over = True
+            super().handle_exit(sig, frame)
+
         def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
             return ended_by_signals(self.handle_exit)
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a script's '&': jobs would inherit it, and not stop
         signal.signal(signal.SIGINT, lambda *_: None)
     config = uvicorn.Config(
-        create_app(settings, late=True),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -44,9 +44,9 @@ class Studio:
 
         self.takes = Takes(self.settings)
         self.tables = Tables()
-        self.alignments = AlignmentShelf()
+        self.alignments = AlignmentShelf(self.tables)
         self.sounds = SoundCache()
-        self.readers = Readers(self.roots)
+        self.readers = Readers(self.roots, self.tables)
         self.runs = RunShelf()
 
     @property

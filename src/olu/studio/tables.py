@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from olu.core.files import Workspace
-from olu.core.types import Clip, Mark
+from olu.core.types import Clip, Mark, Reading
 from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.corpus.query import sorter, where
@@ -21,7 +21,7 @@ from olu.stages.clips import ClipList, ClipTable
 from olu.studio.roots import NotHere
 
 PAGE = 50  # rows
-MOST_TABLES = 3  # workspaces whose tables are held: one of 100,000 clips takes some 150 MB
+MOST_TABLES = 3  # workspaces whose tables are held: one of 100,000 clips takes some 110 MB
 NONE = "-"  # in addresses: no side, undecided
 GROUPS = {"check": "marks", "speaker": "speaker", "side": "split", "decision": "decision"}  # chips -> column
 
@@ -149,8 +149,11 @@ class HeldTable:
 
     def places(self) -> Mapping[str, int]:
         """Where each clip stands in the corpus, by id, in that order."""
+        return self.corpus().places
+
+    def corpus(self) -> Corpus:
         with self._lock:
-            return self.table.places
+            return self.table.corpus
 
     def clip(self, id: str) -> tuple[Corpus, Clip]:
         with self._lock:
@@ -158,12 +161,17 @@ class HeldTable:
             corpus = self.table.held
             return corpus, corpus.clips[corpus.places[id]]
 
+    def reading(self, id: str) -> Reading | None:
+        """How a clip was read last."""
+        with self._lock:
+            return self.table.reading(id)
+
     def lengths(self) -> tuple[list[tuple[float, float | None]], dict[str, dict[str, int]]]:
         """Seconds and letters per second of every clip, and how many there are of each kind."""
         with self._lock:
-            rows = [(row["seconds"], row["letters"]) for row in self.table.rows()]
-            facets = self.table.facets()
-        return [(seconds, letters / seconds if letters and seconds else None) for seconds, letters in rows], facets
+            lengths = zip(self.table.column("seconds"), self.table.column("letters"), strict=True)
+            found = [(seconds, letters / seconds if letters and seconds else None) for seconds, letters in lengths]
+            return found, self.table.facets()
 
     def example(self) -> str:
         """The text of a clip, one with a digit where there is one."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from olu.core.errors import OluError
 from olu.core.types import STRESS, TONE_LETTERS, UNKNOWN_TONE, Marks, Word
@@ -16,9 +18,27 @@ SECONDARY = "ːʷʼʲʰ̩̍̃̊̚"  # length, labial, ejective, palatal, aspirat
 WEAKER = {"?": ".!", "!": ".?", ".": ";,", ";": ",.", ":": ",;", ",": ";."}  # pauses to take instead, nearest first
 
 
+@dataclass(frozen=True)
+class Replacements:
+    """Sounds and tones that a voice says in place of those it never learnt: see `text/accent.py`."""
+
+    phones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tones: Mapping[str, str] = field(default_factory=dict)
+
+    def state(self) -> dict[str, Any]:
+        return {"phones": {one: list(by) for one, by in self.phones.items()}, "tones": dict(self.tones)}
+
+    @staticmethod
+    def from_state(state: Mapping[str, Any]) -> Replacements:
+        phones = {one: tuple(by) for one, by in state.get("phones", {}).items()}
+        return Replacements(phones, dict(state.get("tones", {})))
+
+
 class Fit:
-    def __init__(self, inventory: Iterable[str], *, marks: Marks) -> None:
+    def __init__(self, inventory: Iterable[str], *, marks: Marks, nearest: Replacements | None = None) -> None:
         self.known, self.marks = set(inventory), marks
+        self.phones: dict[str, tuple[str, ...]] = dict(nearest.phones) if nearest else {}
+        self.tones: dict[str, str] = dict(nearest.tones) if nearest else {}
         self._bare = {bare(symbol) for symbol in self.known}
 
     def word(self, word: Word, dropped: Counter[str]) -> Word:
@@ -30,16 +50,23 @@ class Fit:
         kept: list[tuple[int, str]] = []
         stress = None
         for place, phone in enumerate(word.phones):
-            near = next((some for some in _relatives(phone) if all(one in self._bare for one in some)), None)
-            if near is None:
+            near = list(self.phones.get(phone, ())) or self._near(phone)
+            if not near:
                 dropped[phone] += 1
                 continue
             if place == word.stress:
                 stress = len(phones)
             if place in tones and len(near) == 1:
-                kept.append((len(phones), tones[place]))
+                kept.append((len(phones), self.tones.get(tones[place], tones[place])))
             phones += near
         return self._marked(Word(word.text, tuple(phones), _second(kept), _first(kept), stress))
+
+    def _near(self, phone: str) -> list[str]:
+        """The phone or its nearest relative that is known; nothing where there is none."""
+        for some in _relatives(phone):
+            if all(one in self._bare for one in some):
+                return some
+        return []
 
     def _has(self, tone: str) -> bool:
         """Whether a tone's own symbols are known."""

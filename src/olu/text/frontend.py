@@ -263,7 +263,7 @@ def with_words(frontend: AnyFrontend, words: Mapping[str, str]) -> PhoneFrontend
     held.update({**frontend.pack.lexicon, **words})
     held.places = dict(words.places) if isinstance(words, Lexicon) else {}
     pack = replace(frontend.pack, lexicon=held)
-    changed = PhoneFrontend(pack, marks=frontend.marks, inventory=frontend.inventory)
+    changed = PhoneFrontend(pack, marks=frontend.marks, inventory=frontend.inventory, nearest=frontend.nearest)
     if frontend.inventory is not None:
         _check_known(changed, words)
     return changed
@@ -272,6 +272,7 @@ def with_words(frontend: AnyFrontend, words: Mapping[str, str]) -> PhoneFrontend
 def _check_known(frontend: PhoneFrontend, words: Mapping[str, str]) -> None:
     """A voice says only the phones it has learnt: a word with another one is named, with its file and line."""
     known = {bare(symbol) for symbol in frontend.inventory or ()}
+    known |= set(frontend.nearest.phones) if frontend.nearest else set()
     for word, phones in words.items():
         lost = [phone for phone in map(bare, phones.split()) if phone not in known]
         if lost:

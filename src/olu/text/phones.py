@@ -12,7 +12,7 @@ from olu.core.errors import LanguageError, TextError
 from olu.core.types import STRESS, TONE_LETTERS, Marks, Reading, Word
 from olu.text import algorithms, markup, words
 from olu.text.chain import ChainPronouncer
-from olu.text.fallback import Fit
+from olu.text.fallback import Fit, Replacements
 from olu.text.language_data import Pack, Pronouncer, Pronunciation, ReadingTrace, RestoredWord, place_of
 from olu.text.normalise.steps import Normal
 
@@ -77,11 +77,19 @@ class PhoneFrontend:
 
     kind = "phones"
 
-    def __init__(self, pack: Pack, *, marks: Marks = "vowel", inventory: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        pack: Pack,
+        *,
+        marks: Marks = "vowel",
+        inventory: Iterable[str] | None = None,
+        nearest: Replacements | None = None,
+    ) -> None:
         self.pack, self.language, self.marks = pack, pack.code, marks
         self.inventory = None if inventory is None else sorted(set(inventory))
         self.phones = {row[0]: row[1] for row in pack.rows("phones.tsv") if len(row) > 1}
-        self._fit = None if self.inventory is None else Fit(self.inventory, marks=marks)
+        self.nearest = nearest
+        self._fit = None if self.inventory is None else Fit(self.inventory, marks=marks, nearest=nearest)
         self._normal = Normal(pack)
         self._own = {self.key(word): self._listed(word, phones) for word, phones in pack.lexicon.items()}
         self._pronouncer: Pronouncer
@@ -229,9 +237,11 @@ class PhoneFrontend:
 
     def state(self) -> dict[str, Any]:
         inside = {"marks": self.marks, "inventory": self.inventory, "pack": self.pack.state()}
-        return {"kind": self.kind, "language": self.language, **inside}
+        near = {"nearest": self.nearest.state()} if self.nearest else {}
+        return {"kind": self.kind, "language": self.language, **inside, **near}
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> PhoneFrontend:
         pack = Pack.from_state(state["pack"])
-        return PhoneFrontend(pack, marks=state["marks"], inventory=state["inventory"])
+        near = Replacements.from_state(state["nearest"]) if "nearest" in state else None
+        return PhoneFrontend(pack, marks=state["marks"], inventory=state["inventory"], nearest=near)

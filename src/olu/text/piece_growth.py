@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from olu.text.fallback import relative
-from olu.text.pieces import SPACE, WHITE, Pair, PieceVocabulary, merged, tag_of, words_of
+from olu.text.pieces import SPACE, WHITE, BytePieceVocabulary, Pair, PieceVocabulary, merged, tag_of, words_of
 
 LEAST_TIMES = 4  # a pair that comes less often gives its row too little to learn from
 Start = int | tuple[int, ...] | None  # of a new row: an old one, the mean of some, or the mean of all
@@ -35,6 +35,8 @@ def with_language(
     """
     words = Counter(word for text in texts for word in words_of(old.formed(text)) if word != SPACE)
     signs = {sign for word in words for sign in word} - set(WHITE)
+    if isinstance(old, BytePieceVocabulary):
+        return old.having_met(signs)
     new = sorted(signs - set(old.symbols))
     grown = old.grown(pieces=new, tag=tag_of(language), on_spare=on_spare and not new and merges <= old.learnt)
     if old.form == "NFKD":  # its marks are pieces of their own

@@ -3,7 +3,7 @@
 Pieces are cut as the token models' `tokenizers` files have it. A word is a run of letters, marks, digits and
 connectors, by their Unicode categories: a tone mark belongs to its vowel, where Python's own word characters leave it
 out. Where a pair stands in the list of merges twice, the last place counts. No text makes a special token: `[STOP]`
-that somebody writes is a bracket, letters and a bracket.
+that somebody writes is a bracket, letters and a bracket. Where a vocabulary cuts bytes, every text has ids.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from olu.core.errors import TextError
 from olu.core.types import Reading
+from olu.text.byte_words import BYTE_SIGNS, byte_words, from_bytes
 from olu.text.languages import two_letters
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary, symbol_name
 
@@ -40,6 +41,9 @@ def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
         more = {"tag": state["tag"], "specials": state["specials"], "learnt": state.get("learnt", 0)}
         form, tagged = state.get("form", ""), state.get("tagged", True)
         return PieceVocabulary(state["symbols"], merges, **more, form=form, tagged=tagged)
+    if kind == "bytes":
+        merges = [(str(a), str(b)) for a, b in state["merges"]]
+        return BytePieceVocabulary(state["symbols"], merges, specials=state["specials"], met=state["met"])
     if kind == "streams":
         return StreamVocabulary(state["symbols"])
     if kind != "symbols":
@@ -139,6 +143,18 @@ class PieceVocabulary(SymbolVocabulary):
         kept: dict[str, Any] = {"learnt": self.learnt + learnt, "form": self.form, "tagged": self.tagged}
         return PieceVocabulary(held, (*self.merges, *merges), tag=tag, specials=specials, **kept)
 
+    def word_firsts(self, ids: Sequence[int]) -> list[int]:
+        """The number of the first token of each word: of what stands between spaces, without tags and the like."""
+        special, firsts, inside = set(self.specials), list[int](), False
+        for at, id in enumerate(ids):
+            piece = self.symbols[id]
+            if piece == SPACE or piece in special:
+                inside = False
+            elif not inside and any(sign.isalnum() for sign in piece):
+                inside = True
+                firsts.append(at)
+        return firsts
+
     def formed(self, text: str) -> str:
         return unicodedata.normalize(self.form, text) if self.form else text
 
@@ -199,6 +215,56 @@ class PieceVocabulary(SymbolVocabulary):
                 if second >= 0 and (rank := self._rank.get((pieces[first], pieces[second]))) is not None:
                     heapq.heappush(waiting, (rank, first, pieces[first], pieces[second]))
         return [piece for piece in pieces if piece]
+
+
+class BytePieceVocabulary(PieceVocabulary):
+    """Pieces of bytes, as GPT-2 cuts texts: whatever is written has ids, so that no table ever grows.
+
+    `met`: the signs that somebody has learnt; what else a text holds could be cut, but would be noise.
+    """
+
+    def __init__(
+        self, pieces: Iterable[str], merges: Iterable[Pair] = (), *, specials: Iterable[str] = (), met: Iterable[str]
+    ) -> None:
+        super().__init__(pieces, merges, specials=specials, form="NFC", tagged=False)
+        self.met = tuple(sorted(set(met) - set(WHITE)))
+        if lost := next((sign for sign in BYTE_SIGNS if sign not in self._ids), None):
+            byte = BYTE_SIGNS.index(lost)
+            raise TextError(f"the vocabulary has no piece for the byte {byte}: it does not cut as GPT-2 does")
+
+    def state(self) -> dict[str, Any]:
+        held = super().state()
+        return {name: held[name] for name in ("symbols", "interleave", "marks", "merges", "specials")} | {
+            "kind": "bytes",
+            "met": list(self.met),
+        }
+
+    def having_met(self, signs: Iterable[str]) -> BytePieceVocabulary:
+        met = {*self.met, *signs}
+        return BytePieceVocabulary(self.symbols, self.merges, specials=self.specials, met=met)
+
+    def extend(self, symbols: Iterable[str]) -> BytePieceVocabulary:
+        return self.having_met(sign for symbol in symbols for sign in self.formed(symbol))
+
+    def signs(self, *, lower: bool) -> list[str]:
+        return [" ", *(one for one in self.met if one != " " and not (lower and one != one.lower()))]
+
+    def pieces_of(self, text: str) -> list[str]:
+        return [piece for word in byte_words(self.formed(text)) for piece in self._cut(word)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        held = set(self.specials)
+        return from_bytes("".join(one for one in (self.symbols[id] for id in ids) if one not in held))
+
+    def fault_in(self, text: str) -> str:
+        return ""
+
+    def word_firsts(self, ids: Sequence[int]) -> list[int]:
+        """A space stands before the word, in its first piece; a letter may be made of several."""
+        space = BYTE_SIGNS[ord(" ")]
+        begins = [at for at, id in enumerate(ids) if at == 0 or self.symbols[id].startswith(space)]
+        spans = pairwise([*begins, len(ids)])
+        return [first for first, last in spans if any(map(str.isalnum, self.decode(ids[first:last])))]
 
 
 def words_of(text: str) -> Iterator[str]:

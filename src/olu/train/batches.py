@@ -66,12 +66,14 @@ class Batches:
         curriculum_epochs: int = 0,
         buckets: Buckets | None = None,
         prompts: Prompts | None = None,
+        changed: Callable[..., Example] | None = None,
     ) -> None:
         self.clips, self.seconds = list(clips), list(seconds)
         self._length = dict(zip(self.clips, self.seconds, strict=True))
         self.example, self.collate = example, collate
         self.seed, self.batch_clips, self.batch_seconds = seed, batch_clips, batch_seconds
         self.curriculum_epochs, self.buckets, self.prompts = curriculum_epochs, buckets, prompts
+        self.changed = changed  # (example, epoch=): a clip as it is heard in this epoch
         self.epoch, self.place, self.quarantine = 0, 0, list[str]()
         self._plan = self.plan(0)
 
@@ -150,7 +152,9 @@ class Batches:
         """An example with a number to draw by, and with the clip beside it where there is to be one."""
         other = self.prompts.choose(clip, epoch=epoch) if self.prompts else None
         beside = self.example(other) if other else None
-        return replace(self.example(clip), beside=beside, draw=drawn("draw", self.seed, epoch, clip))
+        own = self.example(clip)
+        own = self.changed(own, epoch=epoch) if self.changed else own
+        return replace(own, beside=beside, draw=drawn("draw", self.seed, epoch, clip))
 
     def length(self, clip: str) -> float:
         """The length of a clip in seconds."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -100,7 +100,7 @@ class Engine:
 
     # ------------------------------------------------------------ the loop
 
-    def train(self) -> Iterator[StepReport]:
+    def train(self) -> Generator[StepReport, None, None]:
         if not self.ranks.from_first(bool(self.checkpoints.steps())):
             self._save()  # so that there is always something to rewind to
         while self.due or (self.step < self.plan.steps and not self.enough):

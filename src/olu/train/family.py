@@ -205,6 +205,8 @@ class Base:
     vocabulary: Mapping[str, Any] | None = None  # its state with its kind, where it is more than symbols
     observed: Mapping[str, Any] | None = None  # what its family observed of the corpus it learnt from
     languages: tuple[str, ...] = ()  # those it speaks, where it is of several: ISO 639-1, else 639-3
+    decides: tuple[str, ...] = ()  # settings that are its own: a recipe that has them otherwise is refused
+    unread: Mapping[str, str] = field(default_factory=dict)  # such languages -> why letters of theirs are not cut right
     extra: Mapping[str, Any] = field(default_factory=dict)  # what its own family needs of it beside
 
 

@@ -35,6 +35,8 @@ def stored(path: Path, *, inert: Iterable[str] = ()) -> Any:
 
     `inert`: classes by their full names that may stand in it, and are read as plain holders of their values.
     """
+    if path.is_dir():
+        raise TrainError(f"{path} is a folder, and should be a file of weights: download it again")
     if path.suffix == ".safetensors":
         try:
             return dict(load_file(path))

@@ -16,6 +16,7 @@ RESAMPLE = (0.8, 1.25)  # beyond them speech does not stay clean
 MOST_SEED = 2**63 - 1
 MOST_ACCUMULATED = 1024  # more is a slip of the hand: one step would take hours
 EVEN = -23.0  # LUFS that plans of voices bring every clip to
+AUGMENT = "augment_"
 PACKAGED = ".vocoder"  # how the folder of a vocoder alone is called
 
 
@@ -36,12 +37,23 @@ class DataSettings(Strict):
     loudness: float = Field(0.0, ge=-60, le=0)  # LUFS that every clip is brought to; 0: as it is
     pauses: float = Field(0.0, ge=0, le=5)  # seconds from which an unwritten pause is a comma in training; 0: never
 
+    # what is done to clips in training, another time in every epoch
+    augment_speed: float = Field(0.0, ge=0, le=0.5)  # faster or slower by up to this share, in the same pitch
+    augment_pitch: float = Field(0.0, ge=0, le=6)  # higher or lower by up to so many semitones; formants stay
+    augment_formants: float = Field(0.0, ge=0, le=4)  # the same with the formants: as of somebody larger or smaller
+    augment_room: float = Field(0.0, ge=0, le=1)  # share of the clips that are heard in a room
+    augment_noise: float = Field(0.0, ge=0, le=1)  # share of the clips that get noise
+    augment_noise_db: float = Field(10.0, ge=-5, le=40)  # of the speech over the loudest of that noise
+    augment_codec: float = Field(0.0, ge=0, le=1)  # share of the clips that go through a codec
+
     @model_validator(mode="after")
     def _ordered(self) -> DataSettings:
         if self.min_seconds >= self.max_seconds:
             raise ValueError("min_seconds must be below max_seconds")
         if self.hold_back and self.everything:
             raise ValueError("hold_back and everything exclude each other: what is held back is not learnt from")
+        if not self.augment_noise and self.augment_noise_db != type(self).model_fields["augment_noise_db"].default:
+            raise ValueError("augment_noise_db has no effect while augment_noise is 0")
         return self
 
 
@@ -146,6 +158,10 @@ class Recipe(Strict):
     @model_serializer(mode="wrap")
     def _only_what_is_set(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = written(self)
+        usual = DataSettings.model_fields
+        for name in [one for one in values["data"] if one.startswith(AUGMENT)]:
+            if getattr(self.data, name) == usual[name].default:
+                values["data"].pop(name)
         if self.voice == VoiceSettings():
             values.pop("voice", None)
         if not self.match:

@@ -99,17 +99,16 @@ def heard(exhibits: Sequence[SpokenSample], ear: Ear | None = None) -> dict[str,
         return {}
     sounds = [measure(one.name, one.audio, natural=one.natural) for one in exhibits]
     found = {f"{HEARD}_faults": mean(float(bool(faults(sound))) for sound in sounds)}
-    off = [_off(sound.seconds, sound.natural) for sound in sounds if sound.natural]
+    off = [length_off(max(sound.seconds, 1e-3) / sound.natural) for sound in sounds if sound.natural]
     if off:
         found[f"{HEARD}_duration"] = mean(off)
     found |= {f"{HEARD}_{name}": value for name, value in (ear(exhibits) if ear else {}).items()}
     return {**found, HEARD: sum(found.values())}
 
 
-def _off(seconds: float, natural: float) -> float:
-    """How far a length is off the recording's: 0 within a tenth, at most 1."""
-    ratio = abs(math.log(max(seconds, 1e-3) / natural))
-    return min(1.0, max(0.0, ratio - math.log1p(DURATION_FREE)))
+def length_off(ratio: float) -> float:
+    """How far a length is off the recording's, by their ratio: 0 within a tenth, at most 1."""
+    return min(1.0, max(0.0, abs(math.log(ratio)) - math.log1p(DURATION_FREE)))
 
 
 GRID = 0.02  # heard scores this close are equal, for a few samples tell no more; the loss then decides

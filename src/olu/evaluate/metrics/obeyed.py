@@ -25,20 +25,24 @@ REASON = "a few words moved by 2 and 4 semitones; what is heard is no surer than
 Floats = NDArray[np.float64]
 
 
-def pitch_errors(voice: Voice, texts: Sequence[str], *, seed: int) -> Iterator[tuple[float | None, float | None]]:
+def pitch_errors(
+    voice: Voice, texts: Sequence[str], *, seed: int, speaker: str | None = None
+) -> Iterator[tuple[float | None, float | None]]:
     """For each edit of the longest word of each text: how far its knots are heard from where they were asked for, and
     how far the other words moved, both as root mean squares in semitones; None where too little is voiced."""
     for text in texts:
         try:
-            planned = voice.plan(text, seed=seed)
+            planned = voice.plan(text, seed=seed, speaker=speaker)
         except TextError:
             continue
         one = planned.sentences[0]
         word = max(range(len(one.words)), key=lambda at: one.frames[one.words[at].first : one.words[at].last].sum())
-        usual = heard_at(voice.speak(text, seed=seed, melody=planned), planned)
+        usual = heard_at(voice.speak(text, seed=seed, speaker=speaker, melody=planned), planned)
         for semitones in EDITS:
-            edited = voice.plan(text, seed=seed, melody=planned.moved(word, semitones))  # as it will be said
-            found = heard_at(voice.speak(text, seed=seed, melody=edited), edited)
+            edited = voice.plan(
+                text, seed=seed, speaker=speaker, melody=planned.moved(word, semitones)
+            )  # as it will be said
+            found = heard_at(voice.speak(text, seed=seed, speaker=speaker, melody=edited), edited)
             inside = _inside(one, word)
             yield _apart(found, edited.sentences[0].knots, inside), _apart(found, usual, ~inside)
 

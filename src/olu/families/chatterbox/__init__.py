@@ -26,6 +26,7 @@ NOISELESS = "T3 draws codes, and has no noise of its own"
 ROWS = ("t3.text_emb.weight", "t3.text_head.weight")
 SHORTEST = 0.6  # seconds
 FASTEST = 20.0  # ids of text a second
+FASTEST_BYTES = 60.0  # where letters are cut into bytes: up to three of one
 
 
 def _refuses(config: ChatterboxConfig, *, samples: int, tokens: int) -> str | None:
@@ -36,7 +37,7 @@ def _refuses(config: ChatterboxConfig, *, samples: int, tokens: int) -> str | No
         return f"{seconds:.2f} s: shorter than {SHORTEST} s"
     if seconds > LONGEST:
         return f"{seconds:.1f} s: the tokenizer cuts and joins what is longer than {LONGEST:.0f} s; cut it in two"
-    if tokens > FASTEST * seconds:
+    if tokens > (FASTEST_BYTES if config.backbone == "gpt2" else FASTEST) * seconds:
         return f"{tokens} tokens in {seconds:.1f} s: nobody speaks so fast; does its text belong to it?"
     if tokens > config.most_text:
         return f"{tokens} tokens, and there are places for {config.most_text}: cut it in two"
@@ -98,9 +99,8 @@ def _knows(place: Path) -> bool:
             return bool(read_toml(folder / "recipe.toml").get("family") == "chatterbox")
     except OluError:
         return False
-    if place.is_file():
-        return place.name.startswith("t3") and place.suffix in (".safetensors", ".pt")
-    return any(path.suffix in (".safetensors", ".pt") for path in folder.glob("t3*"))
+    names = [place.name] if place.is_file() else [path.name for path in folder.iterdir()]
+    return any(name.startswith(("t3", "s3gen")) and name.endswith((".safetensors", ".pt")) for name in names)
 
 
 def _knobs(config: ChatterboxConfig) -> tuple[Knob, ...]:

@@ -24,11 +24,13 @@ from olu.train.checkpoint import load_averaged
 from olu.train.family import Base
 from olu.train.grow_symbols import Growth, enlarged
 from olu.train.run import Run
+from olu.train.weight_check import check_numbers
 
 ROWS = ("t3.text_emb.weight", "t3.text_head.weight")
 TOKENIZER, VOICE, SOUND = "s3gen.tokenizer.", "ve.", "s3gen."
 STILL = ("_mel_filters", "window")  # nothing was learnt in them, and some files leave them out
-SPELLED = ("zh", "ja", "he", "ko", "ru")  # whose texts the published program rewrites before it cuts them
+SPELLED = ("zh", "cmn", "ja", "he", "ko", "ru")  # whose texts the published program rewrites before it cuts them
+REWRITTEN = "the published program rewrites its letters before it cuts them, and Olu has no such rules"
 Decoder = Callable[[bool], Mapping[str, Tensor]]  # S3Gen of two steps, or of ten
 
 
@@ -38,11 +40,6 @@ def read_base(place: Path) -> Base:
 
 def _of_release(place: Path) -> Base:
     release = read_release(place)
-    if release.vocabulary is None:
-        raise TrainError(
-            f"{place} is Chatterbox {release.config.size.capitalize()}, whose pieces are bytes of English: to learn a"
-            " language take the multilingual Chatterbox (t3_mtl23ls_v2 or v3)"
-        )
     weights = {f"t3.{name}": one for name, one in release.t3.items()}
     weights |= {f"{SOUND}{name}": one for name, one in release.s3gen.items()}
     weights |= {f"{VOICE}{name}": one for name, one in release.ve.items()}
@@ -83,7 +80,11 @@ def _base(
     hashes = {"tokenizer": hash_of(weights, TOKENIZER), "voice_encoder": hash_of(weights, VOICE)}
     tags = tuple(tag.strip("[]") for tag in vocabulary.specials if tag.islower() and len(tag) in (4, 5))
     ids = {piece: id for id, piece in enumerate(vocabulary.symbols)}
-    bounds = {"text_start": ids[START], "text_stop": ids[STOP]}
+    bounds: dict[str, Any] = {"text_start": config.text_start, "text_stop": config.text_stop}
+    if config.text_bounds:
+        bounds = {"text_start": ids[START], "text_stop": ids[STOP]}
+    if config.backbone == "gpt2":
+        bounds |= {"unconditional": 0.0, "dropout": config.dropout}
     english = vocabulary.tagged is False
     return Base(
         settings={**{name: getattr(config, name) for name in KEPT}, **bounds, **hashes},
@@ -97,6 +98,8 @@ def _base(
         frontend=frontend,
         vocabulary=vocabulary.state(),
         languages=("en",) if english else tuple(tag for tag in tags if tag not in SPELLED),
+        decides=DECIDES,
+        unread={} if english else dict.fromkeys(SPELLED, REWRITTEN),
         extra={
             **hashes,
             "coder": partial(_coder, weights, config),
@@ -105,11 +108,15 @@ def _base(
     )
 
 
-# what a base decides: the sizes of its networks, and how it was taught
-KEPT = (
+# what a base decides: the sizes of its networks, and what its texts and codes stand in
+DECIDES = (
     *("size", "backbone", "layers", "width", "heads", "inner", "codes", "speech_ids", "text_places", "code_places"),
-    *("prompt_codes", "prompt_rows", "perceiver_heads", "emotion", "voice_width", "voice_layers", "voice_mels"),
-    *("s3_width", "s3_layers", "s3_heads", "s3_mels", "text_bounds", "start_twice", "meanflow", "prompt_seconds"),
+    *("prompt_rows", "perceiver_heads", "emotion", "voice_width", "voice_layers", "voice_mels"),
+    *("s3_width", "s3_layers", "s3_heads", "s3_mels", "text_bounds", "text_start", "text_stop"),
+)
+KEPT = (  # and what it was taught with, which a recipe may have otherwise
+    *(name for name in DECIDES if name not in ("text_start", "text_stop")),
+    *("prompt_codes", "start_twice", "meanflow", "prompt_seconds"),
     *("temperature", "guidance", "exaggeration", "min_p", "top_p", "top_k", "repetition_penalty"),
 )
 
@@ -176,6 +183,7 @@ def _load(
     notes: tuple[str, ...],
 ) -> list[str]:
     """Into a learner, with rows for what is new; returns what is said of it."""
+    check_numbers(weights)
     given, said = dict(weights), list(notes)
     meanflow = bool(getattr(learner, "config").meanflow)  # noqa: B009
     if meanflow != (f"{SOUND}{MEAN}" in given):

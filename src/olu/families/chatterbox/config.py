@@ -20,6 +20,7 @@ CODE_SAMPLES = 640  # of the sound that is learnt from: 25 codes a second
 SMALL = 256  # a narrower tokenizer is no published one
 LORA_RANKS = (8, 64)
 TEXT_START, TEXT_STOP = 255, 0  # of every released tokenizer
+TEXT_IDS = {"llama": 2454, "gpt2": 50_276}  # of the largest released one
 
 TINY: dict[str, Any] = {
     "layers": 2,
@@ -154,6 +155,8 @@ class ChatterboxConfig(Sized):
             raise ValueError("prompt_seconds must rise: the least, then the most")
         if self.lora_rank and not LORA_RANKS[0] <= self.lora_rank <= LORA_RANKS[1]:
             raise ValueError("lora_rank is 0, or 8 to 64: fewer cannot learn a language, more are no adapter")
+        if self.lora_rank and self.held != self.usual("held"):
+            raise ValueError("held has no effect with lora_rank: adapters and the tables of text learn alone")
         if self.backbone == "gpt2" and (self.unconditional or self.guidance):
             raise ValueError("a GPT-2 (Turbo, Nano) has no guidance: unconditional and guidance must be 0")
         if self.backbone == "llama" and self.dropout:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from olu.core.errors import TrainError
 from olu.core.types import Audio
 from olu.families.chatterbox.batch import (
     CODES_A_SECOND,
@@ -219,6 +220,12 @@ def undecayed(module: nn.Module) -> tuple[str, ...]:
 def rates(module: nn.Module, config: ChatterboxConfig) -> dict[str, float]:
     """Of parameters by name, times the learning rate: 0 for those that are held. With adapters only they and the
     tables of text learn."""
+    names = [name for name, _ in module.named_parameters()]
+    usual = config.usual("held")
+    if strange := [one for one in config.held if one not in usual and not any(name.startswith(one) for name in names)]:
+        raise TrainError(
+            f"recipe: model.held: nothing of T3 begins with {strange[0]!r}: text_emb, speech_emb or cond_enc"
+        )
     if not config.lora_rank:
         return {**dict.fromkeys(config.held, 0.0), **dict.fromkeys(TEXT_TABLES, config.text_rate)}
     moving = {name: 1.0 for name, _ in module.named_parameters() if is_lora(name)}

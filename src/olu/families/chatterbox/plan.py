@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from olu.core.words import length, size
-from olu.families.chatterbox.config import CODE_SAMPLES, RATE, ChatterboxConfig
+from olu.families.chatterbox.config import CODE_SAMPLES, RATE, TEXT_IDS, ChatterboxConfig
 from olu.text.pieces import tag_of
 from olu.train.plan.facts import Advice, Case, Setting
 
@@ -35,22 +35,27 @@ def is_new(case: Case) -> bool:
 # ---------------------------------------------------------------- sizes, without torch
 
 
-def weights(c: ChatterboxConfig, *, tokens: int = 2454) -> dict[str, float]:
-    """How many numbers each part of T3 has, by name; `frozen` are those of the other networks."""
+def weights(c: ChatterboxConfig) -> dict[str, float]:
+    """How many numbers each part of T3 has, by name; `frozen` are those that never move."""
     d = c.width
     block = 4 * d * d + 3 * d * c.inner + 2 * d if c.backbone == "llama" else 12 * d * d + 13 * d
     places = (c.text_places + c.code_places) * d if c.backbone == "llama" else 8196 * d
+    unread = 0 if c.backbone == "llama" or c.size == "tiny" else TEXT_IDS["gpt2"] * d
     perceiver = c.prompt_rows * d + 4 * d * d + 6 * d if c.prompt_rows else 0
     condition = c.voice_width * d + d + (d if c.emotion else 0) + perceiver
     body = c.layers * block + d
     return {
         "body": float(body),
-        "text": 2.0 * tokens * d,
+        "text": 2.0 * text_ids(c) * d,
         "speech": 2.0 * c.speech_ids * d,
         "places": float(places),
         "condition": float(condition),
-        "frozen": FROZEN["tiny" if c.size == "tiny" else "multilingual"],
+        "frozen": FROZEN["tiny" if c.size == "tiny" else "multilingual"] + unread,
     }
+
+
+def text_ids(c: ChatterboxConfig) -> int:
+    return TEXT_IDS["llama" if c.size == "tiny" else c.backbone]
 
 
 def moved(c: ChatterboxConfig) -> float:
@@ -59,10 +64,14 @@ def moved(c: ChatterboxConfig) -> float:
     if c.lora_rank:
         each = 8 * c.width + 3 * (c.width + c.inner) if c.backbone == "llama" else 16 * c.width
         return each * c.lora_rank * c.layers + sizes["text"]
-    held = {"cond_enc": "condition", "speech_emb": "", "speech_head": "", "text_pos_emb": "", "speech_pos_emb": ""}
     still = sizes["condition"] if "cond_enc" in c.held else 0.0
     still += sizes["speech"] / 2 * sum(one in c.held for one in ("speech_emb", "speech_head"))
-    still += sizes["places"] if {"text_pos_emb", "speech_pos_emb"} <= set(c.held) & set(held) else 0.0
+    if c.backbone == "llama":  # the places of a GPT-2 are within its body
+        still += sum(
+            count * c.width
+            for name, count in (("text_pos_emb", c.text_places), ("speech_pos_emb", c.code_places))
+            if name in c.held
+        )
     return sum(sizes[name] for name in ("body", "text", "speech", "places", "condition")) - still
 
 
@@ -74,7 +83,7 @@ def memory(config: ChatterboxConfig, *, clips: int, seconds: float, tokens: int)
     fixed += HALF * (sum(sizes.values()) - sizes["frozen"])
     rows = c.condition_rows + tokens + seconds * RATE / CODE_SAMPLES
     blocks, between = (1, c.layers * c.width) if c.gradient_checkpointing else (c.layers, 0)
-    heads = tokens * 2454 + seconds * RATE / CODE_SAMPLES * c.speech_ids
+    heads = tokens * text_ids(c) + seconds * RATE / CODE_SAMPLES * c.speech_ids
     return fixed + clips * FLOAT * (rows * (blocks * PER_BLOCK * c.width + between) + 3 * heads)
 
 
@@ -168,6 +177,11 @@ def _notes(case: Case, config: ChatterboxConfig) -> list[str]:
     ]
     if config.size == "english" and case.material.language != "eng":
         notes.append("the English Chatterbox has heard one language: the multilingual one knows most letters already")
+    if config.backbone == "gpt2" and case.material.language != "eng":
+        notes.append(
+            "Turbo and Nano have heard English alone, and cut other letters into bytes: to learn a language the"
+            " multilingual Chatterbox is the better base, and these are for the speed"
+        )
     if case.base.licence.non_commercial:
         notes.append(f"NON-COMMERCIAL: {case.base.licence.name} holds for the voice and for what it says")
     if is_new(case) and case.material.hours < 1:

@@ -221,7 +221,7 @@ class CodeWriter:
             raise VoiceError("the voice makes numbers that are no sound: export the voice again")
         run.logits, run.length = told, length
         run.hidden_row = None if hidden is None else hidden[first].reshape(-1, hidden.shape[-1])[-1]
-        if run.follower is not None and run.codes:
+        if run.follower is not None:
             run.follower.hear(made["queries"][first].reshape(-1), cache.held, row=first, place=length - 1)
 
     def advance(self, runs: Sequence[CodeRun]) -> None:

@@ -42,7 +42,7 @@ from olu.speak.engines.sines import SineSource
 from olu.speak.engines.watermark import WatermarkStream
 from olu.speak.graphs import OnnxGraph
 from olu.speak.stream import Chunk, LineMaking, Manner, SpokenSentence, SpokenWave, Wave
-from olu.text.pieces import SPACE
+from olu.text.pieces import PieceVocabulary
 
 if TYPE_CHECKING:
     from olu.speak.package import Package
@@ -256,7 +256,7 @@ class FlowEngine:
         reading, follower = making.job.line.reading, run.follower
         if follower is None or reading is None or not run.over:
             return ()
-        firsts = word_firsts(making.ids, self._vocabulary)
+        firsts = self._vocabulary.word_firsts(making.ids) if isinstance(self._vocabulary, PieceVocabulary) else []
         if len(firsts) != len(reading.words):
             return ()
         start, each = making.job.start, self.writer.code_seconds / making.speed
@@ -333,20 +333,6 @@ class FlowEngine:
 
     def differs(self, ids: Sequence[int], row: Mapping[str, Any]) -> str:
         return self.writer.differs(ids, row)
-
-
-def word_firsts(ids: Sequence[int], vocabulary: SymbolVocabulary) -> list[int]:
-    """The number of the first token of each word: of what stands between spaces, without tags and the like."""
-    special = set(getattr(vocabulary, "specials", ()))
-    firsts, inside = list[int](), False
-    for at, id in enumerate(ids):
-        piece = vocabulary.symbols[id]
-        if piece in (SPACE, " ") or piece in special:
-            inside = False
-        elif not inside and any(sign.isalnum() for sign in piece):
-            inside = True
-            firsts.append(at)
-    return firsts
 
 
 def _references(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[StoredReference]:

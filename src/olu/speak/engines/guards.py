@@ -40,7 +40,7 @@ class TextGuard:
         """By voice.json, where it asks for it."""
         if row is None or not isinstance(vocabulary, PieceVocabulary):
             return None
-        signs = "".join(one for one in ends if isinstance(one, str)) if isinstance(ends, list) else ""
+        signs = "".join(one for one in ends if isinstance(one, str) and len(one) == 1) if isinstance(ends, list) else ""
         words = count(row["short_words"], 20, least=0)
         return TextGuard(vocabulary, signs + ENDS, words, number(row["short_temperature"], 0.0, 2.0))
 
@@ -52,7 +52,9 @@ class TextGuard:
             notes.append("the closing quotes or brackets at its end are not read")
         else:
             said = text.rstrip()
-        sign = next((one for one in self.ends if one in self.vocabulary.symbols), "")
+        sign = next(
+            (one for one in (self.ends[0], ".") if one in self.vocabulary.symbols), ""
+        )  # the others ask or call
         if said and sign and said[-1] not in self.ends:
             notes.append(f"{sign!r} was put at its end")
             said = said.rstrip(",;:-–—") + sign

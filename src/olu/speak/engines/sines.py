@@ -47,6 +47,8 @@ class SineSource:
 
     def _drawn(self, first: int, count: int) -> NDArray[np.float64]:
         """Noise by the number of the frame, however often it is asked for."""
+        if count == 0:
+            return np.zeros((0, len(self.phases)))
         shape = (BLOCK, self.hop, len(self.phases))
         while len(self._noise) * BLOCK < first + count:
             self._noise.append(self.random.standard_normal(shape, dtype=np.float32))

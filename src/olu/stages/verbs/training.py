@@ -127,6 +127,31 @@ class TrainOptions:
 
 
 @options
+class TuneOptions:
+    ws: Path = workspace()
+    over: tuple[str, ...] = option(
+        "What is tried; several multiply: model.learning_rate=1e-4,2e-4", default=(), metavar="KEY=A,B"
+    )
+    minutes: float | None = option("Of training, of all runs together; default: 5.", metavar="N")
+    steps: int | None = option("Instead: so many steps for each run.", metavar="N", least=4, checked=True)
+    by: str = option(
+        "heard (a recogniser on held-out sentences) or loss (the validation loss).",
+        default="heard",
+        choices=("heard", "loss"),
+    )
+    sentences: int = option("Held-out sentences to judge by, at most.", default=24, metavar="N", least=2, checked=True)
+    recipe: Path | None = recipe_option("The recipe whose settings are tried.")
+    changes: tuple[str, ...] = set_option("Another setting, the same in all runs: model.size=tiny")
+    base: Path | None = base_option()
+    device: str | None = device_option()
+    threads: int | None = threads_option()
+    output: Path | None = option(
+        "Where the recipe of the best is written.", "--output", "-o", metavar="FILE", role="output"
+    )
+    new: bool = flag("Try again what was tried with equal settings.")
+
+
+@options
 class RunsOptions:
     ws: Path = workspace(here=True)
     run: str | None = argument("[RUN]", "Show this one.", default=None)
@@ -170,5 +195,8 @@ VERBS = (
         job=True,
     ),
     Verb("train", "Train a voice.", TrainOptions, "olu.stages.training:run", label="", job=True),
+    Verb(
+        "tune", "Try settings in short runs, and write the recipe of the one that is heard best.", TuneOptions, job=True
+    ),
     Verb("runs", "Compare the runs of a workspace, or show one.", RunsOptions),
 )

@@ -27,6 +27,7 @@ class EvaluateOptions:
     only: str = option("Only these metrics: cer,mcd", default="", metavar="NAMES")
     run: str | None = option("Default: the newest finished run.")
     step: int | None = option("Default: the run's best step.")
+    speaker: str | None = option("Of a voice of several: only this one, whose recordings these are.", metavar="NAME")
     checkpoints: str | None = option("Curves over checkpoints.", metavar="all|N")
     collusion: bool = flag("Ask a second recogniser too. Slow.")
     seed: int = option("Of the voice's own chance.", default=0)
@@ -92,6 +93,9 @@ class ExportOptions:
     output: Path | None = output_option("x.voice for a folder, x.zip for one file.")
     vocoder: str = option("An acoustic model's vocoder: a run, or a package x.vocoder.", default="", metavar="RUN|PATH")
     language: str = option("Of a workspace of several: the one that it speaks.", default="", metavar="CODE")
+    accent: str = option(
+        "With --language: one it never learnt, read with the sounds of this one.", default="", metavar="CODE"
+    )
     with_training: bool = flag("Put in what training on needs.")
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
     bits: int | None = option("Of a large voice's weights: 4, 8, 16 or 32; else 8.", choices=(4, 8, 16, 32))

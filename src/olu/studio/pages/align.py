@@ -63,7 +63,7 @@ def listed(
         "align.html",
         ws=place,
         clips=has_clips(place),
-        aligned=bool(studio.alignments.of(place).lines()),
+        aligned=bool(studio.alignments.of(place).lines().worst_first),
         rows=_rows(studio, place, ids[at : at + PAGE]),
         total=len(ids),
         at=at,
@@ -83,18 +83,14 @@ def _ordered(studio: Studio, place: StudioWorkspace, order: Order) -> list[str]:
     there = studio.tables.of(place).places()
     if order == "worst":
         alone = sorted((id for id in hand if id in there and id not in lines), key=there.__getitem__)
-        return [*(id for id in studio.alignments.of(place).worst_first() if id in there), *alone]
+        return [*lines.worst_first, *alone]
     return [id for id in there if id in hand or (order == "corpus" and id in lines)]
 
 
 def _rows(studio: Studio, place: StudioWorkspace, ids: list[str]) -> list[dict[str, Any]]:
     lines, hand = studio.alignments.of(place).lines(), hand_bounds.in_force(place, ids=ids)
     rows = {one.row["id"]: one.row for one in studio.tables.of(place).rows(tuple(ids))}
-    return [
-        {"clip": rows[id], "score": lines[id].score if id in lines else None, "hand": hand.get(id)}
-        for id in ids
-        if id in rows
-    ]
+    return [{"clip": rows[id], "score": lines.score(id), "hand": hand.get(id)} for id in ids if id in rows]
 
 
 def _doubt(place: StudioWorkspace) -> str:
@@ -155,7 +151,7 @@ def textgrid(studio: CurrentStudio, ws: str, id: Annotated[str, Query(max_length
 def textgrids(studio: CurrentStudio, ws: str) -> FileResponse:
     """All of them, as one zip."""
     place = studio.workspace(ws)
-    if not studio.alignments.of(place).lines():
+    if not studio.alignments.of(place).lines().worst_first:
         raise OluError("this workspace is not aligned yet: align it first")
     folder = tempfile.TemporaryDirectory()
     target = Path(folder.name) / "grids.zip"

@@ -11,10 +11,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.told import Remedy
 from olu.evaluate.evaluation import FILE
-from olu.evaluate.listening import KINDS, SOUNDS, TEST, ListeningTest, all_tests, journal, load_test, place_of, trials
+from olu.evaluate.listening import (
+    KINDS,
+    SOUNDS,
+    TEST,
+    ListeningTest,
+    all_tests,
+    give_answer,
+    journal,
+    load_test,
+    place_of,
+    trials,
+)
 from olu.evaluate.listening_results import result_of
 from olu.families.runs import kind_of, whole_runs
-from olu.stages.listening import give_answer
 from olu.studio.pages.people import shown, shown_once
 from olu.studio.parity import same_as
 from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS, CurrentPerson, Person

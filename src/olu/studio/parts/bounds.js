@@ -14,6 +14,7 @@ const made = document.getElementById("made");
 const head = document.getElementById("head");
 const places = { words: document.getElementById("words"), phones: document.getElementById("phones"), tones: document.getElementById("tones") };
 const edges = document.getElementById("edges");
+const spectrum = document.getElementById("spectrum");
 const api = `/api/w/${encodeURIComponent(workspace())}`;
 const id = strip.dataset.id, seconds = Number(strip.dataset.seconds);
 const NAME = "olu-name";
@@ -32,6 +33,10 @@ const name = () => by?.value.trim() || null;
 const round = (at) => Math.round(at / STEP) * STEP;
 const exact = (at) => Number(at.toFixed(4));
 const share = (at) => `${(100 * at) / seconds}%`;
+
+const unseen = () => { spectrum.hidden = true; }; // why is told by the sound, which is missing too
+spectrum.addEventListener("error", unseen);
+if (spectrum.complete && !spectrum.naturalWidth) unseen();
 
 // ---- what the server has
 

@@ -59,23 +59,24 @@ def most_of_one(corpus: Corpus) -> float:
     return max(by_speaker.values(), default=0.0)
 
 
-def foundation_of(family: Family, recipe: Recipe) -> Foundation:
-    """The base of a recipe: its settings, its licence and the language its files name."""
+def foundation_of(family: Family, recipe: Recipe, *, language: str) -> Foundation:
+    """The base of a recipe: its settings, its licence and the language its files name. `language`: the corpus'."""
     need_training("a plan with a base")
-    from olu.train.setup.start import read_base
+    from olu.train.setup.start import check_read, config_for, read_base
 
     base = read_base(family, recipe)
     assert base is not None and recipe.base is not None
+    check_read(family, config_for(family, recipe, base), base, [language])
     origin = recipe.base if is_hub_id(recipe.base) else ""
-    language, by = language_of(located(recipe.base), frontend=base.frontend, origin=origin)
-    language = None if by == "name" else language  # a guess must not set a rate
+    spoken, by = language_of(located(recipe.base), frontend=base.frontend, origin=origin)
+    spoken = None if by == "name" else spoken  # a guess must not set a rate
     return Foundation(
         folder=recipe.base,
         settings=base.settings,
         speakers=base.num_speakers,
         licence=licence_of(located(recipe.base), origin=recipe.base),
         has_discriminator=base.has_discriminator,
-        language=language.code if language else "",
-        language_name=language.name if language else "",
+        language=spoken.code if spoken else "",
+        language_name=spoken.name if spoken else "",
         languages=base.languages,
     )

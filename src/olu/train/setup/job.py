@@ -36,6 +36,7 @@ from olu.train.guards import watchmen
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
 from olu.train.run import CONTRACT, HEARD_BY, Run, hash_base
+from olu.train.setup.augment import Augmentation, augmentation_of
 from olu.train.setup.clips import ClipChoice, choose_clips, wanted_clips
 from olu.train.setup.observe import held_by, observed, with_frames
 from olu.train.setup.start import (
@@ -97,6 +98,7 @@ class TrainingJob:
     ear: Ear | None = None  # what hears the samples, beside the cheap figures
     features: Mapping[str, Store | ClipArrays] = field(default_factory=dict)  # prepared beside the sound, by name
     streams: Mapping[str, Mapping[str, list[int]]] = field(default_factory=dict)  # what goes with the ids, by clip
+    augmentation: Augmentation | None = None  # what is done to clips in training
 
     @property
     def metric(self) -> str:
@@ -119,7 +121,8 @@ class TrainingJob:
             | {name: np.array(values) for name, values in self.streams.get(clip, {}).items()},
         )
 
-    def batches(self) -> Batches:
+    def batches(self, *, changed: bool = False) -> Batches:
+        """`changed`: clips to learn from, which may be others in every epoch; else as they are."""
         plan, clips = self.recipe.plan, self.drawn
         return Batches(
             clips,
@@ -132,6 +135,7 @@ class TrainingJob:
             curriculum_epochs=plan.curriculum_epochs,
             buckets=self.buckets(),
             prompts=Prompts(self.recipe.seed, self.speaker_of, self.train) if self.family.data.beside else None,
+            changed=self.augmentation.changed if self.augmentation and changed else None,
         )
 
     def buckets(self) -> Buckets | None:
@@ -185,6 +189,8 @@ class TrainingJob:
             reasons.append("it is for one GPU")
         if self.recipe.plan.accumulate > 1:
             reasons.append("a step of several batches (plan.accumulate) is not recorded")
+        if self.augmentation:
+            reasons.append("augmentation makes other sound in every epoch")
         if not reasons and not Resident.fits(self._resident_bytes(), self.device):
             reasons.append("there is too much sound to keep it on the GPU")
         return reasons
@@ -199,7 +205,7 @@ class TrainingJob:
         return [self.learner.collate([made(clip, epoch=0) for clip in group]) for group in groups]  # type: ignore[operator]
 
     def engine(self, run: Run) -> Engine:
-        batches = self.batches()
+        batches = self.batches(changed=True)
         resident = None
         if batches.buckets and not self.not_recorded():
             resident = Resident(
@@ -323,6 +329,7 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
         ear=listener.ear({**texts.readings, **own_readings(learner.recipe, texts.frontend)}) if listener else None,
         features=features,
         streams=texts.streams,
+        augmentation=augmentation_of(start, corpus, store, texts, rate=rate),
     )
     known = start.base.observed if start.base else held_by(start.before)
     job = observed(job, run=asked.run, before=known)

@@ -12,7 +12,6 @@ from olu.core.errors import AlignError, TrainError
 from olu.core.types import Alignment, Clip
 from olu.corpus.manifest import Corpus
 from olu.features.store import Store
-from olu.train.family import TokenFrames
 from olu.train.setup.start import TrainingStart
 from olu.train.setup.symbols import TrainingTexts
 
@@ -42,7 +41,10 @@ def with_frames(start: TrainingStart, corpus: Corpus, store: Store, texts: Train
         if clip.id not in store or not texts.ids.get(clip.id):
             continue
         try:
-            counts = _frames_of(start, corpus, store, texts, clip, wanted, least)
+            score = None if (held := corpus.alignment(clip)) is None else held.score
+            if least is not None and score is not None and score < least:
+                raise AlignError("its alignment is among the worst")
+            counts = token_frames(start, corpus, store, texts, clip, samples=store.length(clip.id))
         except AlignError as bad:
             unfit[clip.id] = str(bad).removeprefix(f"{clip.id}: ")
             counts = [0] * len(texts.ids[clip.id])
@@ -50,23 +52,25 @@ def with_frames(start: TrainingStart, corpus: Corpus, store: Store, texts: Train
     return replace(texts, streams=streams, unfit=unfit if wanted.all else {})
 
 
-def _frames_of(
+def token_frames(
     start: TrainingStart,
     corpus: Corpus,
     store: Store,
     texts: TrainingTexts,
     clip: Clip,
-    wanted: TokenFrames,
-    least: float | None,
+    *,
+    samples: int,
+    speed: float = 1.0,
 ) -> list[int]:
-    alignment, rate = corpus.alignment(clip), start.family.data.rate(start.config)
-    if alignment is None:
+    """How many frames of these samples each token of a clip lasts. `speed`: they are so much faster than prepared."""
+    alignment, data = corpus.alignment(clip), start.family.data
+    wanted = data.token_frames(start.config) if data.token_frames else None
+    if alignment is None or wanted is None:
         raise AlignError("it has no alignment")
-    if least is not None and alignment.score is not None and alignment.score < least:
-        raise AlignError("its alignment is among the worst")
+    rate = data.rate(start.config)
     begins = corpus.taken(clip).start - clip.start + store.begins.get(clip.id, 0.0)
-    samples = store.length(clip.id)
-    here = heard_part(alignment, start=begins, samples=samples, rate=rate, factor=start.recipe.data.resample)
+    factor = start.recipe.data.resample * speed
+    here = heard_part(alignment, start=begins, samples=samples, rate=rate, factor=factor)
     symbols = [texts.vocabulary.symbols[id] for id in texts.ids[clip.id]]
     gaps = texts.streams[clip.id]["gaps"]
     counts = gap_durations(here, tokens=symbols, gaps=gaps, samples=samples, rate=rate, hop=wanted.hop)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from olu.core.places import located
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.features.store import ClipArrays
-from olu.text.pieces import vocabulary_from
+from olu.text.pieces import tag_of, vocabulary_from
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base, Companion, Family, Written
@@ -259,8 +259,30 @@ def config_for(family: Family, recipe: Recipe, base: Base | None) -> Any:
             f"recipe: model.size = {recipe.model['size']!r} has no effect with a base: the base has its own"
         )
     tuning = family.advice.tuning if family.advice else None
+    if base:
+        check_decided(base, recipe)
     under = {**base.settings, **(tuning(base) if tuning else {})} if base else {}
     return check(family.config, {**under, **recipe.model}, where="recipe [model]")
+
+
+def check_decided(base: Base, recipe: Recipe) -> None:
+    """Refuse a recipe that has settings otherwise that only a base decides."""
+    for name in base.decides:
+        own = base.settings.get(name)
+        if name in recipe.model and own is not None and recipe.model[name] != own:
+            raise TrainError(f"recipe: model.{name} is the base's own, which has {own}: leave it out")
+
+
+def check_read(family: Family, config: Any, base: Base, languages: Iterable[str]) -> None:
+    """Refuse letters that a base would cut otherwise than it has learnt; phones are cut alike in every language."""
+    if family.data.by_phones(config):
+        return
+    for code in languages:
+        if why := base.unread.get(tag_of(code)):
+            raise TrainError(
+                f"{code} by letters cannot be learnt from this base: {why}. Learn phones (model.reads=phones), or take"
+                " another family"
+            )
 
 
 def changes_from(old: Recipe, new: Recipe, start: RunStep) -> list[str]:

@@ -44,7 +44,7 @@ from olu.train.family import Base, DemoSentence
 from olu.train.grow_symbols import Growth
 from olu.train.recipe import Recipe
 from olu.train.run import Run
-from olu.train.setup.start import TrainingStart, vocabulary_of
+from olu.train.setup.start import TrainingStart, check_read, vocabulary_of
 
 LISTED = 6  # of a kind in a sentence
 NEW_SYMBOLS = "new_symbols.json"
@@ -144,6 +144,8 @@ def build_vocabulary(start: TrainingStart, corpus: Corpus, clips: Sequence[Clip]
         return start.kept.vocabulary, start.kept.frontend
     if "text" not in start.family.data.needs:
         return SymbolVocabulary((BLANK,), interleave=False), {}
+    if start.base:
+        check_read(start.family, start.config, start.base, sorted({clip.language for clip in clips}))
     if start.before and not start.writes:
         made = _extended(corpus, clips, start.before)
     elif start.base and not start.writes:
@@ -266,7 +268,7 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     if isinstance(before, PieceVocabulary):
         open_ = corpus_from_state({**state, "inventory": None})
         pieces = _grown(before, open_, clips, corpus.ws.language, held=start.recipe.plan.freeze_old_rows)
-        if pieces.size == before.size:
+        if pieces.state() == before.state():
             return pieces, state
         phones = sorted({*(state["inventory"] or ()), *(read["inventory"] or ())})
         return pieces, {**state, "inventory": _inventory(pieces, open_, phones=phones)}

@@ -23,7 +23,7 @@ from olu.families.chatterbox.codec.s3gen import S3Gen
 from olu.families.chatterbox.codec.voice import VoiceEncoder
 from olu.families.chatterbox.config import SIZES, ChatterboxConfig
 from olu.families.chatterbox.model import T3
-from olu.text.piece_files import read_pieces
+from olu.text.piece_files import ADDED, MERGES, VOCAB, read_byte_pieces, read_pieces
 from olu.text.pieces import PieceVocabulary
 from olu.train.pickles import stored
 
@@ -34,7 +34,7 @@ VE_FILES = ("ve",)
 SPELLINGS = (".safetensors", ".pt")
 MULTILINGUAL = ("grapheme_mtl_merged_expanded_v1.json", "mtl_tokenizer.json")
 ENGLISH = "tokenizer.json"
-BYTES = ("vocab.json", "merges.txt")
+BYTES = (VOCAB, MERGES)  # of Turbo and Nano, which cut texts as GPT-2 does
 MEAN = "flow.decoder.estimator.time_embed_mixer.weight"
 OPTIONAL = ("tokenizer._mel_filters", "tokenizer.window")  # nothing was learnt in them
 SMALL = 256  # narrower ones are for tests, with heads as `tiny` has them
@@ -49,7 +49,7 @@ class ChatterboxRelease:
     folder: Path
     files: Mapping[str, Path]  # t3, s3gen, ve, tokenizer
     config: ChatterboxConfig
-    vocabulary: PieceVocabulary | None  # none: its tokenizer is of bytes, as Turbo and Nano have it
+    vocabulary: PieceVocabulary
     vocab_size: int
     t3: dict[str, Tensor] = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -74,13 +74,6 @@ class ChatterboxRelease:
                 return weights
         steps = "two steps (s3gen_meanflow.safetensors)" if meanflow else "ten steps (s3gen.safetensors)"
         raise TrainError(f"{self.folder} has no S3Gen of {steps}: put that file of Chatterbox into it")
-
-
-def is_release(place: Path) -> bool:
-    """Whether a folder or file looks like Chatterbox, by the names of its files."""
-    if place.is_file():
-        return place.name.startswith("t3") and place.suffix in SPELLINGS
-    return bool(all_of(place, T3_FILES))
 
 
 def read_release(place: Path) -> ChatterboxRelease:
@@ -145,12 +138,18 @@ def _chosen_s3gen(folder: Path, *, meanflow: bool) -> Path:
     return (fitting or found or [_first(folder, S3GEN_FILES, "decoder")])[0]
 
 
-def _tokenizer(folder: Path, ids: int, *, bare: bool) -> tuple[Path, PieceVocabulary | None]:
+def _tokenizer(folder: Path, ids: int, *, bare: bool) -> tuple[Path, PieceVocabulary]:
     """The one that has as many ids as the table; of bytes, for Turbo and Nano."""
     if bare:
-        if not all((folder / name).is_file() for name in BYTES):
-            raise TrainError(f"{folder} has no {' and '.join(BYTES)}: put the tokenizer of Turbo into it")
-        return folder / BYTES[0], None
+        if lost := [name for name in BYTES if not (folder / name).is_file()]:
+            raise TrainError(f"{folder} has no {' and '.join(lost)}: put the tokenizer of Turbo into it")
+        cut = read_byte_pieces(folder)
+        if cut.size != ids:
+            raise TrainError(
+                f"{folder}: T3's table of text has {ids} rows, and {VOCAB} with what was added {cut.size} tokens: copy"
+                f" {', '.join(BYTES)} and {ADDED} that belong to these weights"
+            )
+        return folder / VOCAB, cut
     seen = []
     for name in (*MULTILINGUAL, ENGLISH):
         if not (folder / name).is_file():
@@ -200,7 +199,8 @@ def _config(t3: Mapping[str, Tensor], s3gen: Mapping[str, Tensor], *, tokenizer:
     if not small:
         read |= {"heads": width // HEAD, "s3_heads": s3_width // HEAD}
     elif not llama:
-        read |= {name: one for name, one in SIZES["turbo"].items() if name not in read}
+        places = {name: ChatterboxConfig.model_fields[name].default for name in ("text_places", "code_places")}
+        read |= {name: one for name, one in {**SIZES["turbo"], **places}.items() if name not in read}
     return check(ChatterboxConfig, read, where=where)
 
 
@@ -234,5 +234,7 @@ def must_fit(
         if weights[name].shape != like.shape:
             shapes = tuple(weights[name].shape), tuple(like.shape)
             raise TrainError(f"{where}: {name} has shape {shapes[0]}, and Chatterbox of this size {shapes[1]}")
+        if like.is_floating_point() and not weights[name].is_floating_point():
+            raise TrainError(f"{where}: {name} holds whole numbers, and no weights: download the file again")
     if strange := sorted(set(weights) - set(wanted) - set(optional)):
         raise TrainError(f"{where} holds {first_names(strange, 4)}, which Chatterbox does not have")

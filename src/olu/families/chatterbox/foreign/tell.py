@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
+import unicodedata
 from pathlib import Path
 
 from olu.core.errors import TrainError
 from olu.core.files import hash_file
 from olu.core.words import first_names, many, size
-from olu.families.chatterbox.base import hash_of
+from olu.families.chatterbox.base import REWRITTEN, SPELLED, hash_of
 from olu.families.chatterbox.batch import CODES_A_SECOND
 from olu.families.chatterbox.foreign.conds import CONDS, read_conds
 from olu.families.chatterbox.foreign.read import S3GEN_FILES, ChatterboxRelease, all_of, read_release, tensors
 from olu.families.chatterbox.plan import memory, saved
 from olu.text.languages import load
-from olu.text.pieces import SPARE, PieceVocabulary, tag_of
+from olu.text.pieces import SPARE, BytePieceVocabulary, PieceVocabulary, tag_of
 from olu.train.weight_check import check_numbers
 
 PUBLISHED = {  # bytes, by the names of the released files
@@ -71,8 +72,12 @@ def _git(path: Path) -> str:
 
 def _tokenizer(release: ChatterboxRelease) -> str:
     held = release.vocabulary
-    if held is None:
-        return "tokenizer: of bytes (GPT-2's, with tags of its own): it can speak, and is no base for a language"
+    if isinstance(held, BytePieceVocabulary):
+        added = [one for one in held.specials if one.startswith("[")]
+        return (
+            f"tokenizer: {held.size} ids, {len(held.merges)} merges, of bytes as GPT-2 has them: every text has ids,"
+            f" and English alone was learnt; {many(len(added), 'tag')} ({first_names(added, 6, count=True)})"
+        )
     tags = [tag.strip("[]") for tag in held.specials if tag.islower() and len(tag) in (4, 5)]
     spare = sum(bool(SPARE.fullmatch(one)) for one in held.symbols)
     said = (
@@ -120,19 +125,42 @@ def _needs(release: ChatterboxRelease) -> list[str]:
 def suits(place: Path, language: str) -> list[str]:
     """What the tokenizer knows of a language: its tag, and the letters its own sentences are written with."""
     held = read_release(place).vocabulary
-    if held is None:
-        return [f"{language}: take the multilingual Chatterbox; this one cuts texts into bytes of English"]
     tag, lower = tag_of(language), held.tagged
-    texts = [text.lower() if lower else text for text in load(language).sentences()]
+    texts = [text.lower() if lower else text for text in written_in(language)]
+    if isinstance(held, BytePieceVocabulary):
+        return [_bytes_of(held, language, texts)]
+    if lower and tag in SPELLED:
+        return [f"{language} by letters cannot be learnt from it: {REWRITTEN}; phones can (model.reads=phones)"]
     signs = {sign for text in texts for sign in held.formed(text) if not sign.isspace()}
     lost = sorted(signs - set(held.symbols))
     said = _tag(held, tag, grows=bool(lost)) if held.tagged else f"{language} has no tag here: English texts have none"
     if not texts:
-        return [said, f"no sentences of {language} are at hand: 'olu train' reports every new symbol"]
+        return [said, f"no texts of {language} are at hand: 'olu train' reports every new symbol"]
     if not lost:
-        return [said, f"all {len(signs)} signs of its sample sentences have ids"]
-    rows = f"{len(lost)} of {len(signs)} signs of its sample sentences have none ({first_names(lost, 12, count=True)})"
+        return [said, f"all {len(signs)} signs of its sample texts have ids"]
+    rows = f"{len(lost)} of {len(signs)} signs of its sample texts have none ({first_names(lost, 12, count=True)})"
     return [said, f"{rows}: both tables of text grow by them, or read by phones (model.reads = 'phones')"]
+
+
+def written_in(language: str) -> list[str]:
+    """The sentences that come with a language, else its letters and the words its reading is tested with."""
+    found = load(language)
+    if sentences := found.sentences():
+        return sentences
+    files = {name: found.files().get(name, b"").decode("utf-8") for name in ("golden.tsv", "letters.tsv")}
+    rows = [line.split("\t")[0] for text in files.values() for line in text.splitlines()]
+    return [row for row in rows if row and all(unicodedata.category(sign)[0] in "LM" for sign in row)]
+
+
+def _bytes_of(held: BytePieceVocabulary, language: str, texts: list[str]) -> str:
+    if not texts:
+        return f"{language}: there are no tags, and every text has ids; no texts of it are at hand to count them"
+    signs = sum(len(held.formed(text)) for text in texts)
+    ids = sum(len(held.encode_text(text)) for text in texts)
+    return (
+        f"{language}: there are no tags, and every text has ids: {ids / signs:.2f} for a sign (English: about 0.25);"
+        " the multilingual Chatterbox is the better base for a language"
+    )
 
 
 def _tag(held: PieceVocabulary, tag: str, *, grows: bool) -> str:

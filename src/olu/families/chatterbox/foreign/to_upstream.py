@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +11,21 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from olu.core.errors import ExportError
-from olu.core.files import write_json, write_text
+from olu.core.files import write_text
 from olu.families.chatterbox.codec.mels import FFT
 from olu.families.chatterbox.config import ChatterboxConfig
 from olu.families.chatterbox.foreign.conds import CONDS, BuiltInVoice, write_conds
 from olu.families.chatterbox.foreign.read import ENGLISH, MULTILINGUAL
 from olu.nn.lora import merged_copy
-from olu.text.piece_files import tokenizers_file
-from olu.text.pieces import PieceVocabulary
+from olu.text.piece_files import byte_files, tokenizers_file
+from olu.text.pieces import BytePieceVocabulary, PieceVocabulary
 
 if TYPE_CHECKING:
     from olu.export.subject import ExportSubject
 
-RELEASED_IDS = {"multilingual": 2454, "english": 704}  # that the program's own settings have
-T3_NAMES = {"multilingual": "t3_mtl23ls_v2", "english": "t3_cfg"}
+RELEASED_IDS = {"multilingual": 2454, "english": 704, "turbo": 50_276, "nano": 50_276}  # by the program's own settings
+T3_NAMES = {"multilingual": "t3_mtl23ls_v2", "english": "t3_cfg", "turbo": "t3_turbo_v1", "nano": "t3_nano_v1"}
+S3GEN, S3GEN_MEAN = "s3gen", "s3gen_meanflow"
 # Its own list of languages.
 SPEAKS = (
     *("ar", "da", "de", "el", "en", "es", "fi", "fr", "he", "hi", "it", "ja"),
@@ -33,15 +35,16 @@ USE = """
 ```python
 from chatterbox.{module} import {name}
 
-model = {name}.from_local(".", "cpu")
+model = {name}.from_local(".", {place})
 wave = model.generate("{text}"{language}{heard})
 ```
 {note}"""
+PLACE = '"cpu"'
 FROM_FILE = ', audio_prompt_path="reference.wav"'
-# Its loader of s3gen.pt misses nothing but this; s3gen.safetensors, which it reads less strictly, is released without.
+# Its loaders of s3gen.pt and s3gen_meanflow.safetensors miss nothing but this; s3gen.safetensors is released without.
 WINDOW = {"tokenizer.window": torch.hann_window(FFT)}
 LOST = (
-    "how texts are read: numbers and abbreviations have to be written out, in small letters",
+    "how texts are read: numbers and abbreviations have to be written out{letters}",
     "the guards against loops, silence and strange ends, and the word times",
 )
 
@@ -53,11 +56,12 @@ def write_upstream(subject: ExportSubject, folder: Path) -> list[str]:
     write_folder(learner, folder, vocabulary=subject.vocabulary)
     spoken = write_voice_of(learner, folder / CONDS)
     said = lost_of(learner.config, subject.vocabulary)
-    t3, tokenizer = names(learner.config)
+    t3, decoder = T3_NAMES[kind_of(learner.config)], decoder_of(learner.config)
+    tokenizer = ", ".join(f"`{name}`" for name in tokenizer_files(learner.config, subject.vocabulary))
     files = [
         f"`{t3}.safetensors`, `{t3}.pt`: T3, in 32 bits, adapters merged",
-        f"`{tokenizer}`: its tokenizer, of {subject.vocabulary.size} ids",
-        "`s3gen.safetensors`, `s3gen.pt`, `ve.safetensors`, `ve.pt`: the frozen networks, as they came",
+        f"{tokenizer}: its tokenizer, of {subject.vocabulary.size} ids",
+        f"`{decoder}.safetensors`, `{decoder}.pt`, `ve.safetensors`, `ve.pt`: the frozen networks, as they came",
     ]
     if spoken:
         files.append(f"`{CONDS}`: the voice of {subject.speakers[0]}, for a call without a recording")
@@ -69,19 +73,41 @@ def write_upstream(subject: ExportSubject, folder: Path) -> list[str]:
     return [f"lost in this format: {one}" for one in said]
 
 
-def names(config: ChatterboxConfig) -> tuple[str, str]:
-    """Of the T3 and of the tokenizer, as the program looks for them."""
-    kind = "english" if config.size == "english" else "multilingual"
-    return T3_NAMES[kind], ENGLISH if kind == "english" else MULTILINGUAL[0]
+def kind_of(config: ChatterboxConfig) -> str:
+    """Which of the program's releases it is like."""
+    if config.backbone == "gpt2":
+        return "nano" if config.size == "nano" else "turbo"
+    return "english" if config.size == "english" else "multilingual"
+
+
+def decoder_of(config: ChatterboxConfig) -> str:
+    return S3GEN_MEAN if config.meanflow else S3GEN
+
+
+def tokenizer_files(config: ChatterboxConfig, vocabulary: PieceVocabulary) -> dict[str, str]:
+    """Their texts by their names, as the program looks for them."""
+    if isinstance(vocabulary, BytePieceVocabulary):
+        return byte_files(vocabulary)
+    name = ENGLISH if kind_of(config) == "english" else MULTILINGUAL[0]
+    return {name: json.dumps(tokenizers_file(vocabulary), ensure_ascii=False, indent=1) + "\n"}
 
 
 def lost_of(config: ChatterboxConfig, vocabulary: PieceVocabulary) -> list[str]:
-    said = list(LOST)
+    said = [one.format(letters=", in small letters" if vocabulary.tagged else "") for one in LOST]
     released = RELEASED_IDS.get(config.size)
     if released is not None and vocabulary.size != released:
         said.append(
             f"its own settings: they have {released} text ids and this T3 {vocabulary.size}: give its T3Config that"
             " number before it loads"
+        )
+    if config.backbone == "gpt2" and not config.meanflow:
+        said.append("its decoder of two steps: this run has ten; put s3gen_meanflow.safetensors of the release beside")
+    if kind_of(config) == "nano":
+        said.append("its settings of Nano, which versions before July 2026 do not have (0.1.7 among them)")
+    if config.backbone == "llama" and config.meanflow:
+        said.append(
+            "its decoder of ten steps: this run has two, which the program takes for Turbo and Nano alone; put s3gen.pt"
+            " and s3gen.safetensors of the release beside"
         )
     if vocabulary.tagged and vocabulary.tag and vocabulary.tag not in SPEAKS:
         said.append(
@@ -95,15 +121,20 @@ def use_of(config: ChatterboxConfig, vocabulary: PieceVocabulary, text: str, *, 
     """`spoken`: whether the folder has a voice of its own."""
     heard = "" if spoken else FROM_FILE
     if config.size == "english":
-        return USE.format(module="tts", name="ChatterboxTTS", text=text, language="", heard=heard, note="")
+        english = {"module": "tts", "name": "ChatterboxTTS", "place": PLACE}
+        return USE.format(**english, text=text, language="", heard=heard, note="")
+    if config.backbone == "gpt2":
+        place = f"{PLACE}, nano=True" if kind_of(config) == "nano" else PLACE
+        turbo = {"module": "tts_turbo", "name": "ChatterboxTurboTTS", "place": place}
+        return USE.format(**turbo, text=text, language="", heard=heard, note="")
     known = vocabulary.tag in SPEAKS
     told = f', language_id="{vocabulary.tag}"' if known else ", language_id=None"
     note = (
         "" if known else f"\nIts list of languages does not have this one: the tag [{vocabulary.tag}] is in the text."
     )
     shown = text if known else f"[{vocabulary.tag}]{text}"
-    name = "ChatterboxMultilingualTTS"
-    return USE.format(module="mtl_tts", name=name, text=shown, language=told, heard=heard, note=note)
+    many = {"module": "mtl_tts", "name": "ChatterboxMultilingualTTS", "place": PLACE}
+    return USE.format(**many, text=shown, language=told, heard=heard, note=note)
 
 
 @torch.no_grad()
@@ -120,16 +151,15 @@ def write_voice_of(learner: Any, path: Path) -> bool:
 @torch.no_grad()
 def write_folder(learner: Any, folder: Path, *, vocabulary: PieceVocabulary) -> None:
     """Every file in both spellings: one of its loaders wants .safetensors, the other .pt."""
-    if learner.config.backbone == "gpt2":
-        raise ExportError("Turbo and Nano are no bases for languages here, and are not written for chatterbox-tts")
-    t3, tokenizer = names(learner.config)
-    parts: dict[str, nn.Module] = {t3: merged_copy(learner.t3), "s3gen": learner.s3gen, "ve": learner.ve}
+    t3, decoder = T3_NAMES[kind_of(learner.config)], decoder_of(learner.config)
+    parts: dict[str, nn.Module] = {t3: merged_copy(learner.t3), decoder: learner.s3gen, "ve": learner.ve}
     for name, module in parts.items():
         state = plain_state(module)
-        save_file(state, folder / f"{name}.safetensors")
-        whole = WINDOW if name == "s3gen" else {}
-        torch.save({**whole, **state}, folder / f"{name}.pt")
-    write_json(folder / tokenizer, tokenizers_file(vocabulary))
+        whole = {**WINDOW, **state} if name in (S3GEN, S3GEN_MEAN) else state
+        save_file(whole if name == S3GEN_MEAN else state, folder / f"{name}.safetensors")
+        torch.save(whole, folder / f"{name}.pt")
+    for name, text in tokenizer_files(learner.config, vocabulary).items():
+        write_text(folder / name, text)
 
 
 def plain_state(module: nn.Module) -> dict[str, Tensor]:
