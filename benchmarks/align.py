@@ -2,7 +2,7 @@
 
 DIR holds recordings and labels.json: {"clips": [{"id", "audio", "text", "words": [[text, [phone, ...]], ...], "labels":
 [[label, start, end], ...]}, ...]}, where the label of silence is "pau" or "". The labels are only measured against: an
-aligner is trained on the sound and the phones alone, from an even start, and from a recogniser's CTC alignment.
+aligner is trained on the sound and the phones alone, without a recogniser, and from its CTC alignment.
 `--prepare VOICE --corpus DIR` makes DIR from the folder of a festvox voice (wav/, lab/, etc/txt.done.data).
 `--hour DIR --language swa`: aligns an hour of clips, one behind the other, with their whole text; see align_hour.py.
 
@@ -39,6 +39,7 @@ from olu.core.types import Alignment, Recogniser, Span
 
 RESULTS = Path(__file__).parent / "results"
 BEST = "the better of both starts, Gaussians, network (olu align)"
+FLAT = "even start and signs of sounds, Gaussians, network (olu align --flat)"
 WITHIN = (10, 25, 50, 100)
 TRUST = """
 How far the labels can be trusted. They are not by hand. Every boundary lies on a grid of 10 ms, no phone is shorter
@@ -140,7 +141,7 @@ def plan(
 ) -> Iterator[tuple[str, Recogniser | None, int, int]]:
     """Name, recogniser, rounds of the network and of Gaussians."""
     if not asked.no_even:
-        yield "even start, Gaussians, network", None, asked.rounds, GAUSS_ROUNDS
+        yield FLAT, None, asked.rounds, GAUSS_ROUNDS
     if asked.no_ctc:
         return
     began = time.monotonic()
@@ -235,7 +236,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--clips", type=int, help="so many of them, evenly spread")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=3, help="of the network")
-    parser.add_argument("--no-ctc", action="store_true", help="the even start only: no recogniser is trained")
+    parser.add_argument("--no-ctc", action="store_true", help="no recogniser is trained")
     parser.add_argument("--no-even", action="store_true", help="the starts from CTC only")
     parser.add_argument("--both", action="store_true", help="also from both starts, as 'olu align' does")
     parser.add_argument("--steps", type=int, default=3000, help="of training the recogniser")

@@ -252,6 +252,7 @@ class VerbWorkspace(Workspace):
         frames: str = 'floor',
         ctc_only: bool = False,
         cross: bool = False,
+        flat: bool = False,
         base: str | Path | None = None,
         device: str | None = None,
         threads: int | None = None,

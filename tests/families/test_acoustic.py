@@ -215,6 +215,21 @@ def test_golden_numbers() -> None:
     assert {name: found[name] for name in GOLDEN} == pytest.approx(GOLDEN, rel=5e-4)
 
 
+def test_the_step_is_chosen_by_all_that_a_voice_is_of() -> None:
+    """Mel, pitch, durations and pauses as they are weighted in training, each over what it is of: what guesses
+    pauses worse while its mel gets better is no better step.
+    """
+    net = learner()
+    batch = net.collate(clips(2))
+    found = net.validate(batch)
+    weights = {"mean": 1.0, "pitch": 0.5, "duration": 0.5, "pause": 0.2}
+    each = {name: float(found[name].sum.detach()) / batch.counts[found[name].over] for name in weights}
+    own = float(found["weighed"].sum.detach()) / batch.counts["clips"]
+    assert own == pytest.approx(sum(weights[name] * each[name] for name in weights), rel=1e-5)
+    figures = family("acoustic").figures
+    assert figures.score == "weighed" and figures.learning == "mean"
+
+
 def test_a_recorded_batch_is_the_collated_one() -> None:
     net, examples = learner(), clips(3)
     held = [net.resident(one) for one in examples]

@@ -21,24 +21,30 @@ import olu.stages.listener
 from olu.align.aligner import train_frames
 from olu.align.state import alignment_path, fold_of, words_of
 from olu.align.text_match import Match, read_match, write_match
+from olu.audio import io
 from olu.audio.io import resample
 from olu.cli.main import app
-from olu.core.errors import AlignError, MissingExtra
+from olu.core.errors import AlignError, ConfigError, CorpusError, MissingExtra
 from olu.core.files import Workspace, read_json, read_jsonl, write_jsonl
 from olu.core.job import Tick, finish
 from olu.core.types import Alignment, Audio
 from olu.corpus.hand_bounds import read_alignments
 from olu.corpus.manifest import Corpus
+from olu.evaluate.evaluation import References
 from olu.stages.align import STAGE, align
 from olu.stages.align_listen import halves_path, part_path
 from olu.stages.audit import audit
 from olu.stages.bounds import set_bounds
 from olu.stages.correct import correct_clip, undo_corrections
 from olu.stages.cut import cut
+from olu.stages.import_ import import_source
+from olu.stages.listener import _aligner
+from olu.stages.long_path import FROM_CLIPS
 from olu.stages.read import read_corpus
 from olu.stages.status import status
 
 from ..helpers.aligned_workspaces import PHONE_SECONDS, RATE, TEXTS, tone, workspace
+from ..helpers.made_radio import MadeRadio, radio
 
 
 @dataclass
@@ -397,3 +403,68 @@ def test_pieces_of_a_clip_with_boundaries_set_by_hand_have_them_too(tmp_path: Pa
     found = corpus.alignment(piece)
     assert found is not None and found.method == "hand"
     assert found.phones[1].end + piece.start - long.start == pytest.approx(phones[1][2], abs=2e-3)
+
+
+def spoken_clips(folder: Path, count: int) -> tuple[Workspace, list[MadeRadio]]:
+    """Made speech as short clips, whose sounds are like their signs."""
+    source = folder / "spoken"
+    source.mkdir()
+    made = [radio(seed, sentences=2) for seed in range(count)]
+    for number, one in enumerate(made):
+        io.write(source / f"c{number:02}.wav", one.audio)
+        (source / f"c{number:02}.txt").write_text(one.text, encoding="utf-8")
+    ws = Workspace.create(folder / "ws", language="swa")
+    finish(import_source(ws, source))
+    return ws, made
+
+
+def test_short_clips_are_aligned_without_a_recogniser(tmp_path: Path, ears: Ears):
+    ws, made = spoken_clips(tmp_path, 6)
+    found = finish(align(ws, flat=True, force=True))
+    assert not ears and found.made_by == FROM_CLIPS and found.method == "frames" and not found.problems
+    aligned = read_alignments(ws)
+    times = {clip.id: made[int(Path(clip.audio).stem[1:])].times for clip in Corpus.open(ws)}
+    far = [
+        abs(word.start - time[0])
+        for id, one in aligned.items()
+        for word, time in zip(one.words, times[id], strict=True)
+    ]
+    assert np.median(far) < 0.02 and np.mean(far) < 0.04
+    matches = read_match(ws).values()
+    right = [one.score for one in matches if one.score is not None]
+    assert len(right) == len(made) and min(right) > max(score for one in matches for score in one.chance)
+    assert finish(align(ws, flat=True)).fresh and finish(align(ws, keep=True)).fresh
+    absent: dict[str, tuple[str, str]] = {}
+    known = _aligner(ws, References(language="swa"), absent, device="cpu")
+    assert known.aligner == FROM_CLIPS and not absent
+    clip = next(iter(Corpus.open(ws)))
+    reading = Corpus.open(ws).reading(clip)
+    again = known.aligns(clip.id, Corpus.open(ws).audio(clip), reading)  # type: ignore[misc]
+    assert again is not None and [word.row() for word in again.words] == [word.row() for word in aligned[clip.id].words]
+    finish(align(ws, ctc_only=True, force=True))
+    assert ears and STAGE.state(ws) == "fresh"
+
+
+def test_a_clip_too_short_for_its_text_is_named_and_one_word_is_found(tmp_path: Path):
+    ws, _ = spoken_clips(tmp_path, 4)
+    extra = tmp_path / "more"
+    extra.mkdir()
+    said = radio(9, sentences=1)
+    io.write(extra / "hurried.wav", Audio(said.audio.samples[:800], said.audio.rate))
+    io.write(extra / "word.wav", said.audio)
+    (extra / "hurried.txt").write_text(" ".join(["kama sasa moto"] * 5), encoding="utf-8")
+    (extra / "word.txt").write_text("kama", encoding="utf-8")
+    finish(import_source(ws, extra))
+    found = finish(align(ws, flat=True, force=True))
+    assert [problem.partition("-")[0] for problem in found.problems] == ["hurried"] and "60 sounds" in found.problems[0]
+    assert {len(one.words) for id, one in read_alignments(ws).items() if id.startswith("word")} == {1}
+
+
+def test_flat_refuses_too_little_speech_and_what_asks_for_a_recogniser(tmp_path: Path, ears: Ears):
+    ws, _ = workspace(tmp_path, TEXTS[:4])
+    with pytest.raises(CorpusError, match="--flat needs 10: import more"):
+        finish(align(ws, flat=True))
+    for option in ("--ctc-only", "--cross"):
+        told = CliRunner().invoke(app, ["align", str(ws.root), "--flat", option])
+        assert isinstance(told.exception, ConfigError) and f"leave {option} out" in str(told.exception)
+    assert not ears

@@ -303,6 +303,12 @@ class TestDrift:
 
 
 class TestOverfit:
+    def test_a_score_of_several_losses_is_held_against_one_of_them(self) -> None:
+        guard = Overfit(patience=2, loss="mean")
+        rows = [(1, 1.0, 0.5), (2, 1.1, 0.4), (3, 1.2, 0.3)]
+        told = [guard.watch(ValidationView(step, 9, "weighed", {"weighed": v}, {"mean": t})) for step, v, t in rows]
+        assert told[:2] == [None, None] and told[2] is not None and "best at step 1" in told[2].message
+
     def test_names_the_step_to_export_once(self) -> None:
         guard = Overfit(patience=3)
         scores = [3.0, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5]

@@ -228,6 +228,22 @@ def test_precision_is_what_the_machine_can_do() -> None:
     assert planned(machine=t4, plan={"precision": "fp32"})["plan.precision"] == "fp32"
 
 
+def test_an_acoustic_model_is_planned_for_what_a_cpu_can() -> None:
+    """The refiner is half of a step, and bf16, which no plan takes on a CPU by itself, half of the rest."""
+
+    def acoustic(machine: Machine, **given: Any) -> Plan:
+        return make_plan(Case(material=material(800), machine=machine, given=given), family("acoustic"))
+
+    plain, whole = acoustic(CPU), acoustic(GPU)
+    quick = acoustic(CPU, plan={"precision": "bf16"})
+    keys = ("plan.precision", "model.refiner_layers", "plan.steps", "plan.stop_patience", "plan.validate_every")
+    assert [plain[key] for key in keys] == ["fp32", 0, 500, 3, 50]
+    assert [quick[key] for key in keys] == ["bf16", 0, 500, 3, 50]
+    assert "model.refiner_layers" not in {one.key for one in whole.settings} and whole["plan.steps"] == 500
+    slow = acoustic(CPU, model={"refiner_layers": 6})
+    assert slow.seconds_per_step > 3 * quick.seconds_per_step
+
+
 def test_accumulation_takes_its_time_on_a_gpu() -> None:
     """Launches take the time there, and every micro-batch launches all of them."""
     roomy, tight = (planned(machine=replace(GPU, memory=size), model={"size": "mms"}) for size in (80e9, 8e9))

@@ -491,7 +491,8 @@ def test_every_setting_of_the_recipe_itself_acts(workspace: Workspace, tmp_path:
         case()
 
 
-def test_bf16_on_a_cpu_is_refused(workspace: Workspace) -> None:
+def test_bf16_on_a_cpu_without_it_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("olu.train.setup.start.cpu_has_bf16", lambda: False)
     with pytest.raises(TrainError, match="bf16 is for GPUs"):
         set_up(workspace, recipe_for({}, plan={"precision": "bf16"}), device="cpu")
 

@@ -185,9 +185,18 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_as_it_began(ws
     assert start.kept is not None
 
 
-def test_half_precision_on_a_cpu_is_refused(ws: Workspace) -> None:
-    with pytest.raises(TrainError, match="for GPUs"):
-        resolve_start(asked(ws, plan={"precision": "bf16"}), Clips(ws))  # type: ignore[arg-type]
+def test_half_precision_needs_a_cpu_that_has_it(ws: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    facts = tmp_path / "cpuinfo"
+    monkeypatch.setattr("olu.core.machine.CPU_FACTS", facts)
+    for precision, flags in (("bf16", "fma avx2"), ("fp16", "avx512_bf16"), ("bf16", None)):
+        facts.unlink(missing_ok=True)
+        if flags is not None:
+            facts.write_text(f"flags : {flags}\n", encoding="ascii")
+        with pytest.raises(TrainError, match="for GPUs"):
+            resolve_start(asked(ws, plan={"precision": precision}), Clips(ws))  # type: ignore[arg-type]
+    facts.write_text("flags : fma avx512_bf16\n", encoding="ascii")
+    start = resolve_start(asked(ws, plan={"precision": "bf16"}), Clips(ws))  # type: ignore[arg-type]
+    assert start.recipe.plan.precision == "bf16"
 
 
 # ---------------------------------------------------------------- build_vocabulary, read_texts

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.align.chain import best_way, chain, classes
 from olu.align.ctc import Path, force
-from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat
+from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat, steady
 from olu.align.frames import FRAME_SECONDS, FrameModel, log_mels, thirds
+from olu.align.kinds import first_scores, ranks
 from olu.align.spans import Edges, Loudness, from_peaks, lay, phone_spans, word_spans
 from olu.audio.activity import frame_dbfs, sounds
 from olu.core.errors import AlignError
@@ -20,6 +22,7 @@ from olu.core.types import Alignment, Audio, Recogniser
 PAD_SECONDS = 0.2  # of quiet put before and after a clip: speech at the very edge aligns badly
 LONGEST_MINUTES = 180.0  # of speech that a frame model learns from: more makes it no sharper and costs memory
 QUIETEST_SHARE = 5  # percent of the frames are at a clip's own floor
+SOUND_COST = 2.0  # of calling a frame with sound silence, before anything is learnt
 SPACE = " "
 
 Words = Sequence[tuple[str, Sequence[str]]]  # the text of each word and its phones
@@ -147,7 +150,7 @@ def train_frames(
 ) -> Job[FrameModel]:
     """A frame model of these clips, from a recogniser's alignment of them or from an even start, whichever fits better.
 
-    `even=False` trusts the recogniser; without a recogniser the start is even.
+    `even=False` trusts the recogniser; without a recogniser what sounds are like by their signs takes its place.
     """
     wanted = list(items)
     phones = tuple(sorted({phone for item in wanted for _, word in item.words for phone in word}))
@@ -190,9 +193,10 @@ def _heard(
     if not spoken or len(mels) < 2 * len(spoken):
         return None
     loudness = Loudness.of(quiet)
-    spread = flat(words, _sound(loudness, len(mels)))
+    sound = _sound(loudness, len(mels))
+    spread = flat(words, sound)
     if recogniser is None:
-        return TrainingClip(mels, words, (spread,))
+        return TrainingClip(mels, words, (_by_signs(mels, sound, words, phones), spread))
     try:
         symbols = SymbolMap(recogniser, item.words)
         edges, _ = symbols.edges(symbols.path(recogniser.log_probs(quiet)), loudness)
@@ -200,6 +204,18 @@ def _heard(
         return None
     guess = thirds(edges, spoken, len(mels))
     return TrainingClip(mels, words, (guess, spread) if even else (guess,))
+
+
+def _by_signs(
+    mels_FM: NDArray[np.float32], sound_F: NDArray[np.bool_], words: Sequence[Sequence[int]], phones: tuple[str, ...]
+) -> NDArray[np.int32]:
+    """[F] the phones' states where loudness, brightness and colour fit them best."""
+    scores = first_scores(ranks(mels_FM, sound_F), phones)
+    scores[:, 0] -= SOUND_COST * sound_F
+    states = chain(words, frames=len(mels_FM))
+    each = float(sound_F.sum()) / max(1, sum(len(word) for word in words))
+    way = best_way(states, scores, *steady(classes(len(phones)), each))
+    return states.emits[way.states_F]
 
 
 def _sound(loudness: Loudness, frames: int) -> NDArray[np.bool_]:

@@ -210,6 +210,13 @@ def passing(guess: Sequence[Ints], many: int) -> tuple[Floats, Floats]:
     return np.log(1.0 - leaving).astype(np.float32), np.log(leaving).astype(np.float32)
 
 
+def steady(many: int, frames: float) -> tuple[Floats, Floats]:
+    """[C] log chances as those of `passing`, where of a phone nothing is known but its mean length in frames."""
+    leaving = np.full(many, STATES / np.clip(frames, 4.0, 20.0), dtype=np.float32)
+    leaving[0] = 0.05
+    return np.log(1.0 - leaving), np.log(leaving)
+
+
 def model_of(phones: tuple[str, ...], network: nn.Module, spread: Floats, guess: list[Ints], many: int) -> FrameModel:
     counts = np.bincount(np.concatenate(guess), minlength=many) + RAREST
     stay, leave = passing(guess, many)

@@ -145,6 +145,13 @@ class FrameModel:
                     )
         return [[known[phone] for phone in word] for word in words if word]
 
+    def fit(self, posteriors_FC: Floats, words: Words) -> float:
+        """How well a text fits: the mean log probability of its frames, less that of the likeliest classes."""
+        states = chain(self.ids(words), frames=len(posteriors_FC))
+        way = best_way(states, self._scaled(posteriors_FC), self.stay_C, self.leave_C)
+        own = posteriors_FC[np.arange(len(posteriors_FC)), states.emits[way.states_F]]
+        return float((own - posteriors_FC.max(axis=1)).mean())
+
     def align(self, mels_FM: Floats, words: Words) -> tuple[Edges, list[float]]:
         """Start and end of each phone in seconds, and the mean log probability of its frames."""
         ids = self.ids(words)

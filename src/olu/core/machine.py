@@ -14,6 +14,7 @@ from olu.core.errors import TrainError
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
 QUOTA = "/sys/fs/cgroup/cpu.max"  # microseconds of computing, and in how many
 OLD_QUOTA = ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+CPU_FACTS, BF16_FLAG = Path("/proc/cpuinfo"), "avx512_bf16"
 UNKNOWN_BYTES = 8e9  # where the system does not tell
 
 
@@ -55,6 +56,15 @@ def this_machine(device: str | None = None) -> Machine:
         )
     name = f"this {platform.machine()} CPU" if kind == "cpu" else "this Apple GPU"
     return Machine(device=kind, name=name, memory=_ram(), cores=cores)
+
+
+def cpu_has_bf16() -> bool:
+    """Whether this CPU multiplies in bf16 itself; Linux tells it."""
+    try:
+        flags = CPU_FACTS.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return BF16_FLAG in flags
 
 
 def cores_here() -> int:

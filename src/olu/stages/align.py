@@ -127,6 +127,8 @@ def run(options: AlignOptions) -> Job[AlignOutcome]:
         raise ConfigError("--from takes the boundaries of another aligner: leave --ctc-only and --cross out")
     if options.source is not None and options.base is not None:
         raise ConfigError("--from takes the boundaries of another aligner, so nothing is learnt: leave --base out")
+    if options.flat and (clash := _beside_flat(options)):
+        raise ConfigError(f"--flat learns from the clips alone, without a recogniser: leave {clash} out")
     yield from map(Note, settle(options.threads))
     ws = Workspace.open(options.ws)
     summary = yield from align(
@@ -134,6 +136,7 @@ def run(options: AlignOptions) -> Job[AlignOutcome]:
         source=options.source,
         ctc_only=options.ctc_only,
         cross=options.cross,
+        flat=options.flat,
         base=options.base,
         device=options.device,
         force=options.force,
@@ -149,12 +152,19 @@ def run(options: AlignOptions) -> Job[AlignOutcome]:
     return AlignOutcome(summary, written)
 
 
+def _beside_flat(options: AlignOptions) -> str:
+    """An option that asks for what --flat does without."""
+    asked = {"--from": options.source, "--base": options.base, "--ctc-only": options.ctc_only, "--cross": options.cross}
+    return next((name for name, value in asked.items() if value), "")
+
+
 def align(
     ws: Workspace,
     *,
     source: Path | None = None,
     ctc_only: bool = False,
     cross: bool = False,
+    flat: bool = False,
     base: Path | None = None,
     device: str | None = None,
     force: bool = False,
@@ -162,13 +172,15 @@ def align(
 ) -> Job[AlignSummary]:
     """Align what is wanted and not aligned yet. `source`: TextGrids to take instead. `keep`: any alignment will do.
 
-    `cross` scores every clip once more, by a recogniser that has not learnt from it. `base`: an aligned workspace of
+    `cross` scores every clip once more, by a recogniser that has not learnt from it. `flat`: without any recogniser, by
+    what the clips' own sounds teach; long recordings go that way anyhow. `base`: an aligned workspace of
     another language, or a run of its recogniser, to begin with.
     """
     if source is not None:
         return (yield from _from_grids(ws, source, force=force))
     options: dict[str, Any] = {"from": None, "ctc_only": ctc_only, "cross": cross}
     options |= {"base": str(base.resolve())} if base is not None else {}
+    options |= {"flat": True} if flat else {}
     earlier = None if force else _earlier(ws, options, keep=keep)
     if earlier is not None:
         return earlier
@@ -180,6 +192,10 @@ def align(
         from olu.stages.align_flat import listen_flat
 
         listened = yield from listen_flat(ws, device=device, force=force, base=base)
+    elif flat:
+        from olu.stages.align_short import listen_short
+
+        listened = yield from listen_short(ws, device=device, force=force)
     else:
         from olu.stages.align_listen import listen
 
@@ -194,6 +210,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
     made: dict[str, Any] = stamp["options"]
     served = made["from"] is not None or (made["ctc_only"] == options["ctc_only"] and made["cross"] >= options["cross"])
     served = served and options.get("base") in (None, made.get("base"))
+    served = served and options.get("flat", False) == made.get("flat", False)
     return replace(from_row(stamp["summary"], AlignSummary), fresh=True) if keep or served else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -56,8 +56,7 @@ class Texts:
 
     def others(self, id: str) -> list[Sequence[int]]:
         """Texts of other clips, to compare with by chance: the same ones each time."""
-        rest = [other for other in self.ids if other != id]
-        return [self.ids[other] for other in random.Random(id).sample(rest, min(CHANCE, len(rest)))]
+        return [self.ids[other] for other in others_of(id, self.ids)]
 
     def match(self, id: str, heard: NDArray[np.float32]) -> Match:
         """How well a clip's text fits `heard`, the log probabilities of its frames."""
@@ -74,6 +73,12 @@ class Texts:
             chance=tuple(_score(heard, other) for other in self.others(id) if other),
             cer=min(1.0, wrong / len(own)),
         )
+
+
+def others_of(id: str, ids: Iterable[str]) -> list[str]:
+    """Clips whose texts a clip is compared with: the same ones each time."""
+    rest = [other for other in ids if other != id]
+    return random.Random(id).sample(rest, min(CHANCE, len(rest)))
 
 
 def _score(heard: NDArray[np.float32], ids: Sequence[int]) -> float:
@@ -197,29 +202,19 @@ def listen(
     todo = to_align(ws, corpus)
     ear = CachedRecogniser(trained)
     key = hash_value([trained.version, ctc_only, recordings(ws), {id: words for id, (_, words) in todo.items()}])
-    frames = None if ctc_only else (yield from _frames(ws, list(_items(corpus, todo)), ear, key=key, again=force))
+    frames = None
+    if not ctc_only:
+        items = list(clips_to_learn(corpus, todo))
+        frames = yield from frames_for(
+            ws, items, ear, key=key, made_by=trained.version, device=trained.device, again=force
+        )
     aligner = Aligner(ear, frames)
-    known = _kept(part_path(ws), key)
     texts = Texts.of(trained, todo, longest=LONG_SECONDS)
-    found: list[Alignment] = []
-    matches: dict[str, Match] = {}
-    problems: list[str] = []
-    part_path(ws).parent.mkdir(parents=True, exist_ok=True)
-    with part_path(ws).open("a", encoding="utf-8", newline="\n") as part:
-        for done, (clip, words) in enumerate(todo.values(), 1):
-            yield Tick(done, len(todo), clip.id)
-            if clip.id not in known:
-                try:
-                    known[clip.id] = _one(corpus, clip, words, aligner, ear, texts)
-                except (AlignError, AudioError, CorpusError) as bad:
-                    problems.append(str(bad) if clip.id in str(bad) else f"clip {clip.id}: {bad}")
-                    continue
-                alignment, match = known[clip.id]
-                part.write(json.dumps({"key": key, "row": alignment.row(), "match": match.row(clip.id)}) + "\n")
-                part.flush()
-            alignment, match = known[clip.id]
-            found.append(alignment)
-            matches[clip.id] = match
+
+    def one(corpus: Corpus, clip: Clip, words: Words) -> tuple[Alignment, Match]:
+        return _one(corpus, clip, words, aligner, ear, texts)
+
+    found, matches, problems = yield from aligned_clips(ws, corpus, todo, one, key=key)
     if cross:
         heard = yield from cross_match(ws, todo, device=device, longest=LONG_SECONDS)
         for id in heard.keys() & matches:
@@ -230,6 +225,38 @@ def listen(
     return Listened(
         found=found, matches=list(matches.items()), problems=problems, notes=notes, made_by=made_by, doubt=doubt
     )
+
+
+def aligned_clips(
+    ws: Workspace,
+    corpus: Corpus,
+    todo: Mapping[str, tuple[Clip, Words]],
+    one: Callable[[Corpus, Clip, Words], tuple[Alignment, Match]],
+    *,
+    key: str,
+) -> Job[tuple[list[Alignment], dict[str, Match], list[str]]]:
+    """Each clip by `one`, its match, and those that could not be; what was done before a kill is kept under `key`."""
+    known = _kept(part_path(ws), key)
+    found: list[Alignment] = []
+    matches: dict[str, Match] = {}
+    problems: list[str] = []
+    part_path(ws).parent.mkdir(parents=True, exist_ok=True)
+    with part_path(ws).open("a", encoding="utf-8", newline="\n") as part:
+        for done, (clip, words) in enumerate(todo.values(), 1):
+            yield Tick(done, len(todo), clip.id)
+            if clip.id not in known:
+                try:
+                    known[clip.id] = one(corpus, clip, words)
+                except (AlignError, AudioError, CorpusError) as bad:
+                    problems.append(str(bad) if clip.id in str(bad) else f"clip {clip.id}: {bad}")
+                    continue
+                alignment, match = known[clip.id]
+                part.write(json.dumps({"key": key, "row": alignment.row(), "match": match.row(clip.id)}) + "\n")
+                part.flush()
+            alignment, match = known[clip.id]
+            found.append(alignment)
+            matches[clip.id] = match
+    return found, matches, problems
 
 
 def weakness(wrong: float) -> str:
@@ -262,7 +289,7 @@ def _kept(path: Path, key: str) -> dict[str, tuple[Alignment, Match]]:
     return found
 
 
-def _items(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[AlignerClip]:
+def clips_to_learn(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[AlignerClip]:
     """What the frame model learns from: clips without an error that are not endless."""
     from olu.align.aligner import AlignerClip
 
@@ -271,19 +298,29 @@ def _items(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[A
             yield AlignerClip(clip.id, words, partial(corpus.audio, clip))
 
 
-def _frames(
-    ws: Workspace, items: list[AlignerClip], ear: CachedRecogniser, *, key: str, again: bool
+def frames_for(
+    ws: Workspace,
+    items: list[AlignerClip],
+    ear: CachedRecogniser | None = None,
+    *,
+    key: str,
+    made_by: str,
+    device: str,
+    again: bool,
 ) -> Job[FrameModel]:
-    """The frame model of these clips; one that an alignment before this had finished is used again."""
+    """The frame model of these clips; one that an alignment before this had finished is used again.
+
+    `ear`: by what the first guess is made; without one by what sounds are like.
+    """
     from olu.align.aligner import train_frames
     from olu.align.frames import FrameModel
 
     folder, told = ws.alignment / "frames", ws.alignment / "frames.json"
     if not again and told.exists() and folder.is_dir() and read_json(told)["key"] == key:
-        return FrameModel.load(folder, device=ear.trained.device)
-    model = yield from train_frames(items, ear, device=ear.trained.device)
+        return FrameModel.load(folder, device=device)
+    model = yield from train_frames(items, ear, device=device)
     model.save(folder)
-    write_json(told, {"key": key, "recogniser": ear.trained.version})
+    write_json(told, {"key": key, "recogniser": made_by})
     return model
 
 

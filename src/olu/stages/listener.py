@@ -21,13 +21,14 @@ from olu.evaluate.metrics import f0, sanity, speaker
 from olu.families.runs import RECOGNISER, SECOND_HALF, Units, aligner_of, fitting, is_second, runs_of
 from olu.networks.models import INSTALL
 from olu.stages.audit import audit
-from olu.stages.long_path import LEAST_MINUTES
+from olu.stages.long_path import FROM_CLIPS, LEAST_MINUTES
 from olu.stages.plan import forecast
 from olu.stages.read import read_corpus
 from olu.stages.train import TrainSummary, train
 from olu.train.run import Run
 
 if TYPE_CHECKING:
+    from olu.align.aligner import Aligner
     from olu.families.recogniser.recognise import Trained
 
 ENOUGH_TO_JUDGE = 60.0  # minutes of speech: see docs/recogniser.md
@@ -222,22 +223,14 @@ def _recogniser(
 
 def _aligner(ws: Workspace, known: References, absent: dict[str, tuple[str, str]], *, device: str | None) -> References:
     """The references with an aligner, where `olu align` has trained one; none is trained for this."""
-    run = aligner_of(ws)
-    if run is None:
+    found = _learnt_aligner(ws, device=this_machine(device).device)
+    if found is None:
         absent["tones"] = (
             "the corpus was not aligned, so there is nothing to find the syllables with",
             f"olu align {ws.root}",
         )
         return known
-    from olu.align.aligner import Aligner
-    from olu.align.frames import FrameModel
-    from olu.families.recogniser.recognise import load
-
-    trained = load(run, language=ws.language, device=this_machine(device).device)
-    told, frames = ws.alignment / "frames.json", None
-    if told.is_file() and (ws.alignment / "frames").is_dir() and read_json(told)["recogniser"] == trained.version:
-        frames = FrameModel.load(ws.alignment / "frames", device=trained.device)
-    aligner = Aligner(recogniser=trained, frames=frames)
+    aligner, name = found
 
     def align(id: str, audio: Audio, reading: Reading) -> Alignment | None:
         try:
@@ -245,7 +238,25 @@ def _aligner(ws: Workspace, known: References, absent: dict[str, tuple[str, str]
         except AlignError:  # a voice that swallows sounds cannot be aligned: its other figures say so
             return None
 
-    return replace(known, aligns=align, aligner=f"{'frames' if frames else 'CTC'} of {trained.version}")
+    return replace(known, aligns=align, aligner=name)
+
+
+def _learnt_aligner(ws: Workspace, *, device: str) -> tuple[Aligner, str] | None:
+    """What the last alignment of short clips left, and its name: frames with a recogniser, one of the two, or none."""
+    from olu.align.aligner import Aligner
+    from olu.align.frames import FrameModel
+
+    run, told, folder = aligner_of(ws), ws.alignment / "frames.json", ws.alignment / "frames"
+    made_by = read_json(told)["recogniser"] if told.is_file() and folder.is_dir() else ""
+    if made_by == FROM_CLIPS:
+        return Aligner(frames=FrameModel.load(folder, device=device)), made_by
+    if run is None:
+        return None
+    from olu.families.recogniser.recognise import load
+
+    trained = load(run, language=ws.language, device=device)
+    frames = FrameModel.load(folder, device=device) if made_by == trained.version else None
+    return Aligner(recogniser=trained, frames=frames), f"{'frames' if frames else 'CTC'} of {trained.version}"
 
 
 def _tried(work: Callable[[], Any], absent: dict[str, tuple[str, str]], group: str) -> Any:

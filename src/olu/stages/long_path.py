@@ -12,6 +12,7 @@ from olu.train.recipe import Recipe
 
 LEAST_MINUTES = 10.0  # of speech: with less, boundaries are no better than spreading the sounds evenly
 MADE_BY = "a flat start on these recordings"
+FROM_CLIPS = "a flat start on these clips, and frames of 10 ms"
 
 
 def is_cold(corpus: Corpus) -> bool:

@@ -134,7 +134,9 @@ FAMILY = Family(
         contract=_contract,
         observe=_observe,
     ),
-    figures=Figures(score="mean", learns="net", steady=("mean", "voicing", "duration", "pitch"), doubts=_doubts),
+    figures=Figures(
+        score="weighed", learns="net", steady=("mean", "voicing", "duration", "pitch"), loss="mean", doubts=_doubts
+    ),
     advice=ADVICE,
     bases=Bases(
         read=_read_base,

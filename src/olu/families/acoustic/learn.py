@@ -41,6 +41,7 @@ from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
 SPOKEN = ("ids", "tones", "stress", "gaps", "language")  # of a line, one number for each token
+WEIGHED = ("mean", "pitch", "duration", "pause")  # what a voice is of: the step is chosen by their weighted sum
 ROWS = (*SPOKEN, "frames")  # of a batch
 TOKEN_ROWS = tuple(f"{name}_BT" for name in ROWS)
 UNKNOWN_TONE = 1  # its id
@@ -244,7 +245,11 @@ class AcousticLearner(nn.Module):
 
     def validate(self, batch: AcousticBatch) -> dict[str, Loss]:
         """With the durations of the recordings, and the pitch that is predicted; beside it what is said freely."""
-        return {**self.losses(batch, {"guide": 0.0, "searched": 1.0}, free=True), **self._said_freely(batch)}
+        found = self.losses(batch, {"guide": 0.0, "searched": 1.0}, free=True)
+        parts = [found[name] for name in WEIGHED]
+        weighed = sum((one.sum * (one.weight / batch.counts[one.over]) for one in parts), self.mel_bank.new_zeros(()))
+        found["weighed"] = Loss(weighed * batch.counts["clips"], "clips")
+        return {**found, **self._said_freely(batch)}
 
     def _said_freely(self, batch: AcousticBatch) -> dict[str, Loss]:
         """How far the mean mel of each sound is from the recording's, with its durations (`forced`) and without

@@ -13,12 +13,14 @@ PARAMETERS = {"tiny": 0.05e6, "base": 4.9e6}
 PER_PARAMETER = 20  # bytes: weight, gradient, two moments, average
 EDGES = 0.1  # seconds of silence that a clip keeps: a longer one would be a sound to learn
 LITTLE_HOURS = 0.5
-GPU_STEPS, CPU_STEPS = 1000, 3000  # for an hour, with the root of the hours: durations are learnt by heart later
+STEPS = 500  # for an hour, with the root of the hours: pitch, durations and pauses are learnt by heart afterwards
+PATIENCE = 3  # validations without a better step
 TUNING_RATE, TUNING_STEPS = 3e-4, 1 / 3  # from the weights of a run: that rate, and this share of the steps
 CHOSEN = True  # whether a plan takes this family where it suits and nobody names one; else it only says so
 SUITED_HOURS = 3.0  # below which it spoke more clearly than VITS of the same minutes: judged up to 2.3 hours
 GPU_SECONDS = 0.016  # a step of 48 clips of 6 s on an H200: benchmarks/family_step.py
-CPU_SECONDS = {"tiny": 0.001, "base": 0.014}  # a second of speech in a step, on 2 cores
+CPU_SECONDS = {"tiny": 0.001, "base": 0.014}  # a second of speech in a step in fp32, on 2 cores
+UNREFINED, HALVED = 0.5, 0.55  # shares of that without the refiner and in bf16
 
 
 def memory(config: AcousticConfig, *, clips: int, seconds: float, tokens: int) -> float:
@@ -39,9 +41,13 @@ def _model(case: Case) -> list[Setting]:
     edges = "Silence at the ends of clips is cut to what a gap can learn."
     from_scratch = f"From scratch, for any amount of speech; {minutes(3600 * hours)} here."
     rate, why = (TUNING_RATE, "From the weights of a base: a third of the rate.") if case.base else (1e-3, from_scratch)
+    plain = "The mean speaks: refining takes half of a step, and has made no voice of ours clearer."
+    stop = f"Ends where {PATIENCE} validations in a row are no better: what follows is learnt by heart."
     return [
         Setting("model.learning_rate", rate, why),
+        *([Setting("model.refiner_layers", 0, plain)] if case.machine.device == "cpu" and not case.base else []),
         Setting("plan.rates", {}, "Nothing is frozen."),
+        Setting("plan.stop_patience", PATIENCE, stop),
         Setting("plan.final_rate", 0.03, "The last steps are small ones."),
         Setting("data.loudness", EVEN, even),
         Setting("data.edges", EDGES, edges),
@@ -61,7 +67,7 @@ def _suits(material: Material) -> FamilyOffer | None:
 
 
 def _again(config: AcousticConfig, seconds: float) -> list[Setting]:
-    steps = TUNING_STEPS * _by_hours(GPU_STEPS, seconds / 3600)
+    steps = TUNING_STEPS * _by_hours(STEPS, seconds / 3600)
     return [
         Setting("model.learning_rate", TUNING_RATE, "From the weights of a run: a third of the rate."),
         Setting("plan.steps", max(1, round(steps / 100) * 100), "From the weights of a run: a third of the steps."),
@@ -79,9 +85,9 @@ def _batch(case: Case) -> tuple[int, str]:
 
 
 def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
-    hours, per_hour = case.material.hours, CPU_STEPS if case.machine.device == "cpu" else GPU_STEPS
-    steps = _by_hours(per_hour, hours) * (TUNING_STEPS if case.base else 1)
-    said = f"{per_hour:,} for an hour, with the root of the hours ({hours:.2f} h)"
+    hours = case.material.hours
+    steps = _by_hours(STEPS, hours) * (TUNING_STEPS if case.base else 1)
+    said = f"{STEPS:,} for an hour, with the root of the hours ({hours:.2f} h)"
     return max(1, round(steps / 100) * 100), said + ("; a third of them from a base." if case.base else ".")
 
 
@@ -89,7 +95,9 @@ def _pace(case: Case, config: AcousticConfig, clips: float, seconds: float) -> t
     if case.machine.device == "cpu":
         cores = min(8, case.machine.cores) / 2
         said = f"from 2 cores, scaled to {case.machine.cores}; --measure times a step here"
-        return clips * seconds * CPU_SECONDS[config.size] / cores, said
+        halved = case.asked("plan.precision") == "bf16"
+        share = (1.0 if config.refiner_layers else UNREFINED) * (HALVED if halved else 1.0)
+        return clips * seconds * CPU_SECONDS[config.size] * share / cores, said
     return GPU_SECONDS * max(1.0, clips / 48), "measured on an H200; --measure times a step here"
 
 

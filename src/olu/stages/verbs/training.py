@@ -66,6 +66,7 @@ class AlignOptions:
     )
     ctc_only: bool = flag("Skip the second, exact pass over the boundaries.")
     cross: bool = flag("Score texts by recognisers that did not learn from them.")
+    flat: bool = flag("Train no recogniser: minutes on a CPU; texts are judged less closely.")
     base: Path | None = option(
         "Begin with what another language's recogniser hears: its workspace.", metavar="WS|RUN", role="input"
     )

@@ -63,7 +63,7 @@ def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> l
         Still(patience=g.still_patience),
         Slow(part=figures.learns, loss=figures.learning, after=after, least=g.slow_least, ratio=least_move),
         Drift(losses=figures.steady, factor=g.drift_factor, patience=g.drift_patience, warmup=g.drift_warmup),
-        Overfit(patience=g.overfit_patience),
+        Overfit(patience=g.overfit_patience, loss=figures.learning),
         Samples(warmup=g.samples_warmup),
         Budget(max_hours=recipe.plan.max_hours),
     ]

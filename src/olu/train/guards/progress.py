@@ -148,15 +148,16 @@ class Overfit:
 
     BETTER = 0.02  # less than this share is the chance of the batches
 
-    def __init__(self, *, patience: int = 5) -> None:
+    def __init__(self, *, patience: int = 5, loss: str = "") -> None:
         self.patience = patience
+        self.loss = loss  # the training loss that goes with the score; empty: one of the same name
         self.best: dict[str, float] | None = None  # step, score, and the training loss of that time
         self.since = 0
 
     def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, ValidationView):
             return None
-        value, learnt = seen.scores.get(seen.score, math.nan), seen.losses.get(seen.score, math.nan)
+        value, learnt = seen.scores.get(seen.score, math.nan), seen.losses.get(self.loss or seen.score, math.nan)
         if not (math.isfinite(value) and math.isfinite(learnt)):
             return None
         if self.best is None or value < self.best["score"]:

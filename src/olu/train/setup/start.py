@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from olu.align.state import Marks
 from olu.core.config import check, flat
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
+from olu.core.machine import cpu_has_bf16
 from olu.core.places import located
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
@@ -99,6 +101,14 @@ class TrainingStart:
         return f"{self.weights[0].name}@{self.weights[1]}" if self.weights else None
 
 
+def check_half(precision: str) -> None:
+    """Refuses what a CPU would only emulate, many times slower; no plan takes bf16 there, a person may."""
+    if precision != "bf16" or not cpu_has_bf16():
+        also = "" if precision == "bf16" else ", or in bf16 where it has that"
+        raise TrainError(f"plan.precision = {precision} is for GPUs: on this CPU train in fp32{also}")
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # some tell of AMX and die when it is used
+
+
 def resolve_start(asked: TrainingRequest, corpus: Corpus) -> TrainingStart:
     """A request as a place to begin at; a recipe that cannot work there is refused."""
     family, run, weights = asked.family, asked.run, asked.start
@@ -108,7 +118,7 @@ def resolve_start(asked: TrainingRequest, corpus: Corpus) -> TrainingStart:
     recipe = without_samples(asked.recipe.model_copy(update={"model": config.model_dump(mode="json")}), family)
     writes = family.hears.targets(config, language=asked.ws.language) if family.hears else None
     if recipe.plan.precision != "fp32" and asked.device == "cpu":
-        raise TrainError(f"plan.precision = {recipe.plan.precision} is for GPUs: on a CPU train in fp32")
+        check_half(recipe.plan.precision)
     if writes and run is None:
         check_unheard(asked.ws, recipe, corpus)
     kept = kept_by(run, recipe, reads="text" in family.data.needs) if run else None
