@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import olu
-from olu.core.errors import LanguageError, VoiceError
+from olu.core.errors import ConfigError, LanguageError, VoiceError
+from olu.core.job import finish
 from olu.export.package import change_lexicon
 from olu.speak.voice import Voice
+from olu.stages.serve import serve
 from olu.stages.verbs.voices import VoiceOptions
 from olu.stages.voice import run
 
@@ -49,6 +51,15 @@ def test_wrong_phones_are_named_with_their_line(tmp_path: Path) -> None:
     voice = Voice.open(EMBEDDED, threads=1)
     with pytest.raises(LanguageError, match=r"words.tsv line 2: 'ቤት': 'q' is not a phone of Amharic"):
         voice.use_lexicon(lexicon(tmp_path, "ሰላም\th u l u\nቤት\tb q t\n"))
+
+
+def test_no_server_begins_with_words_that_a_voice_cannot_say(tmp_path: Path) -> None:
+    package = Path(shutil.copytree(EMBEDDED, tmp_path / "amh.voice"))
+    words = lexicon(tmp_path, "ሰላም\th u l u\nቤት\tb q t\n")
+    with pytest.raises(ConfigError, match=r"voice '.*': .*words.tsv line 2: 'ቤት': 'q' is not a phone"):
+        finish(serve([package], lexicon=words, only_check=True, port=0))
+    checked = finish(serve([package], lexicon=lexicon(tmp_path, "ሰላም\th u l u\n"), only_check=True, port=0))
+    assert len(checked.voices) == 1 and not checked.damaged
 
 
 def test_the_voice_inside_olu_stays(tmp_path: Path) -> None:

@@ -130,15 +130,25 @@ def read_outline(path: Path) -> Outline:
 def read_package(path: Path) -> Package:
     with _opened(path, whole=True) as files:
         outline, numbers = _outline(files)
-        language = {name: files.bytes(name) for name in files.sizes if LANGUAGE.fullmatch(name)}
-        frontend = _json(language["language/frontend.json"], "language/frontend.json", files.where)
         return Package(
             **vars(outline),
             vocabulary=files.json("vocabulary.json"),
-            frontend=_with_files(frontend, language, files.where),
+            frontend=_frontend(files),
             graphs={name: _network(files, row["file"]) for name, row in numbers["graphs"].items()},
             arrays={name: _array(files, row) for name, row in numbers["arrays"].items()},
         )
+
+
+def read_frontend(path: Path) -> dict[str, Any]:
+    """How a voice reads, without its networks; of a package that was proved before."""
+    with _opened(path, whole=False) as files:
+        return _frontend(files)
+
+
+def _frontend(files: _Files) -> dict[str, Any]:
+    language = {name: files.bytes(name) for name in files.sizes if LANGUAGE.fullmatch(name)}
+    frontend = _json(language["language/frontend.json"], "language/frontend.json", files.where)
+    return _with_files(frontend, language, files.where)
 
 
 def _outline(files: _Files) -> tuple[Outline, dict[str, dict[str, Any]]]:

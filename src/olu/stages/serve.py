@@ -7,20 +7,21 @@ import ipaddress
 import logging
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from olu.core.config import check
-from olu.core.errors import ConfigError
+from olu.core.errors import ConfigError, LanguageError
 from olu.core.files import EMBEDDED, is_embedded
 from olu.core.job import Job, Note, Tick
 from olu.core.stage import need_serving
 from olu.core.words import many
-from olu.speak.package import voice_place
+from olu.speak.package import read_frontend, voice_place
 from olu.stages.verbs.voices import ServeOptions
+from olu.text.frontend import from_state, with_words
 from olu.text.language_data import load_lexicon
 from olu.text.refused import NO_WORDS, RefusedWords
 
@@ -86,8 +87,7 @@ def serve(
 
     chosen = check(ServeSettings, settings, where="olu serve")
     keys = read_keys(key_file)
-    if lexicon is not None:
-        load_lexicon(lexicon)  # a person hears of a wrong line at once
+    words = None if lexicon is None else load_lexicon(lexicon)  # a person hears of a wrong line at once
     refused = NO_WORDS if refuse_words is None else RefusedWords.load(refuse_words)
     with ExitStack() as ports:
         held = ports.enter_context(listen(chosen.host, chosen.port))
@@ -99,6 +99,8 @@ def serve(
         own = {voice_place(place): EMBEDDED for place in places if is_embedded(place.as_posix())}
         shelf = VoiceCatalog(list(map(voice_place, places)), most_bytes=memory, aliases=own)
         _check_default(chosen.default_voice, shelf)
+        if words is not None:
+            _check_words(words, shelf)
         pool = Pool(
             shelf,
             workers=workers,
@@ -141,6 +143,15 @@ def _check_default(name: str, shelf: VoiceCatalog) -> None:
     voices = [entry.name for entry in shelf.entries if not entry.fault]
     if name and voices and name not in voices:
         raise ConfigError(f"--default-voice {name!r} is no voice here; there are: {', '.join(voices[:10])}")
+
+
+def _check_words(words: Mapping[str, str], shelf: VoiceCatalog) -> None:
+    """That every voice can say them: one that cannot would be there and answer nobody."""
+    for entry in (one for one in shelf.entries if not one.fault):
+        try:
+            with_words(from_state(read_frontend(entry.path)), words)
+        except LanguageError as bad:
+            raise ConfigError(f"--lexicon and the voice {entry.name!r}: {bad}") from None
 
 
 def _next(places: Sequence[Path]) -> str:

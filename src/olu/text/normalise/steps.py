@@ -158,7 +158,7 @@ class Normal:
             notes.add("restore", "restore", plain, restored)
             plain = restored
         if self.marks is not None:
-            plain = self.marks(plain, notes, typed=typed, cased=text)
+            plain = self.marks(plain, notes, typed=None if self._restore is None else typed, cased=text)
         return self._normaliser.normalise(plain, notes)
 
     def say_as(self, text: str, how: str, notes: ReadingTrace) -> str:

@@ -218,9 +218,9 @@ class LetterModel:
 # ---- weights in eight bits
 
 
-def eight_bits(table: Numbers) -> tuple[Numbers, float]:
-    """A table as whole numbers, and what one of them stands for."""
-    scale = float(np.abs(table).max()) / 127 or 1.0
+def eight_bits(table: Numbers, *, most: int = 127) -> tuple[Numbers, float]:
+    """A table as whole numbers up to `most`, and what one of them stands for."""
+    scale = float(np.abs(table).max()) / most or 1.0
     return np.round(table / scale).astype(np.int8), scale
 
 

@@ -13,7 +13,16 @@ import numpy as np
 
 from olu.core.errors import LanguageError
 from olu.text.restore.confidence import NEW, Evidence, confidence, fit_confidence, threshold
-from olu.text.restore.engine import LetterModel, TaughtWord, WeightedChoice, fit_choices, hashes, letter_cases, slots
+from olu.text.restore.engine import (
+    LetterModel,
+    Numbers,
+    TaughtWord,
+    WeightedChoice,
+    fit_choices,
+    hashes,
+    letter_cases,
+    slots,
+)
 from olu.text.restore.marks import (
     FREQUENT,
     NOWHERE,
@@ -31,9 +40,9 @@ from olu.text.restore.marks import (
 )
 from olu.text.restore.traits import surroundings, word_shapes, word_traits
 
-LEAST_SLOTS, MOST_SLOTS = 1 << 14, 1 << 22
+LEAST_SLOTS, MOST_SLOTS, MOST_LETTER_SLOTS = 1 << 14, 1 << 22, 1 << 20
 LEAST = 2  # times a feature is seen beside a word, below which it teaches nothing
-WEAKEST = 0.04  # of the largest weight: what weighs less is not kept
+WEAKEST = 0.06  # of the largest weight: what weighs less is not kept
 FOLDS = 5
 DOTTED_WEIGHT = 0.5  # of a word of which only the dots are known, and these not always written
 BEARS = 0.2  # of the times a letter is seen it carries a tone: else it is none that bears one
@@ -217,8 +226,11 @@ def _with_words(model: MarkModel, split: Sequence[MarkedLine], half: Sequence[Ma
     cases = [case for line in split for case in _word_cases(line, model)]
     cases += [case for line in half for case in _word_cases(line, model, dots=True)]
     table = fit_choices(cases, len(model.words), **WORD_FIT) if cases else model.words
-    table = np.where(np.abs(table) < WEAKEST * np.abs(table).max(), 0.0, table)
-    return MarkModel.from_bytes(_with_dotted(replace(model, words=table), half).to_bytes())
+    return MarkModel.from_bytes(_with_dotted(replace(model, words=_pruned(table)), half).to_bytes())
+
+
+def _pruned(table: Numbers) -> Numbers:
+    return np.where(np.abs(table) < WEAKEST * np.abs(table).max(), 0.0, table)
 
 
 def _with_dotted(model: MarkModel, lines: Sequence[MarkedLine]) -> MarkModel:
@@ -283,9 +295,10 @@ def _letter_model(words: Sequence[TaughtWord], model: MarkModel) -> LetterModel:
             allowed[char].add(label)
     chosen = {char: tuple(sorted({0, *some})) for char, some in sorted(allowed.items()) if some != {0}}
     stems = {name: some[0] for name, some in model.forms.items()}
-    empty = LetterModel(model.labels, chosen, "".join(chosen), np.zeros(_slots(64 * len(words))), stems=stems)
+    size = min(_slots(64 * len(words)), MOST_LETTER_SLOTS)
+    empty = LetterModel(model.labels, chosen, "".join(chosen), np.zeros(size), stems=stems)
     cases = letter_cases(words, empty)
-    return replace(empty, table=fit_choices(cases, len(empty.table), **LETTER_FIT)) if cases else empty
+    return replace(empty, table=_pruned(fit_choices(cases, size, **LETTER_FIT))) if cases else empty
 
 
 def _word_cases(line: MarkedLine, model: MarkModel, *, dots: bool = False) -> Iterator[WeightedChoice]:

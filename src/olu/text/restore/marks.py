@@ -37,6 +37,8 @@ from olu.text.words import combining_marks
 
 KIND = "marks"
 CELLS, OLDER_CELLS = 4, 2  # of each form in a model's file
+# Steps of a weight on either side of none: finer ones make the file larger and nothing righter.
+WORD_STEPS, LETTER_STEPS = 31, 15
 BELOW = "\u0323\u0307\u0331\u0329\u0332\u0328"  # dots: marks that make another letter, not a tone
 LONG_MARKS = "\u135d\u135e\u135f"  # what Ethiopic letters carry where their consonant is long
 SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -147,8 +149,8 @@ class MarkModel:
         return "".join(SIGNS[self.labels.index(one)] for one in marks)
 
     def to_bytes(self) -> bytes:
-        words, scale = eight_bits(self.words)
-        letters, letter_scale = eight_bits(self.letters.table)
+        words, scale = eight_bits(self.words, most=WORD_STEPS)
+        letters, letter_scale = eight_bits(self.letters.table, most=LETTER_STEPS)
         about = {
             "kind": KIND,
             "language": self.language,
@@ -310,11 +312,11 @@ class MarkRestorer:
     def __init__(self, model: MarkModel) -> None:
         self.model = model
         self._pattern = token_pattern()
-        self._tokens: dict[tuple[str, bool], MarkedToken] = {}
+        self._tokens: dict[tuple[str, bool, bool], MarkedToken] = {}
         self._guesses: dict[tuple[Any, ...], tuple[str, float]] = {}
 
     def __call__(self, text: str, notes: ReadingTrace, *, typed: str | None = None, cased: str = "") -> str:
-        """`typed`: the text before its dots were restored by other means; those may be corrected.
+        """`typed`: the text before its dots were restored by other means; texts may correct those, a list does not.
 
         `cased`: the text in its capitals, which tell names.
         """
@@ -334,9 +336,10 @@ class MarkRestorer:
         model = self.model
         is_dotted = sum(any(dots_of(split[at])) for at in letters) >= DOTTED_TEXT * len(letters)
         firm = [is_dotted or any(marks) for marks in split]
+        dotted = typed is not None and model.listed
         pieces: list[str] = []
         at = 0
-        for match, choice in zip(found, self.choose(words, firm=firm, shapes=shapes), strict=True):
+        for match, choice in zip(found, self.choose(words, firm=firm, shapes=shapes, dotted=dotted), strict=True):
             word = match.group()
             elided = len(word) == 1 and text.startswith("'", match.end())  # n' of n'ụlọ is no word of a list
             if choice.signs and not elided and (choice.sure or not model.is_length):
@@ -348,12 +351,20 @@ class MarkRestorer:
         return "".join([*pieces, text[at:]])
 
     def choose(
-        self, words: Sequence[str], *, firm: Sequence[bool] | None = None, shapes: Sequence[str] | None = None
+        self,
+        words: Sequence[str],
+        *,
+        firm: Sequence[bool] | None = None,
+        shapes: Sequence[str] | None = None,
+        dotted: bool = False,
     ) -> list[Choice]:
-        """A choice for each word. `firm`: whether the dots that a word has, or has not, are meant."""
+        """A choice for each word. `firm`: whether the dots that a word has, or has not, are meant.
+
+        `dotted`: where no known form has its dots, a known word may still lose them; any other keeps them.
+        """
         fixed = firm or [False] * len(words)
         forms = shapes or word_shapes(words)
-        tokens = [self._token(word, one) for word, one in zip(words, fixed, strict=True)]
+        tokens = [self._token(word, one, dotted) for word, one in zip(words, fixed, strict=True)]
         several = [at for at, token in enumerate(tokens) if token.hashed]
         best = dict(zip(several, self._best(tokens, several, forms), strict=True)) if several else {}
         return [self._choice(tokens, at, forms, best.get(at, (0, 1.0, 0))) for at in range(len(tokens))]
@@ -429,16 +440,16 @@ class MarkRestorer:
         self._guesses[key] = guess
         return guess
 
-    def _token(self, word: str, firm: bool) -> MarkedToken:
-        known = self._tokens.get((word, firm))
+    def _token(self, word: str, firm: bool, dotted: bool) -> MarkedToken:
+        known = self._tokens.get((word, firm, dotted))
         if known is None:
-            known = self._made(word, firm)
+            known = self._made(word, firm, dotted)
             if len(self._tokens) >= CACHED:
                 self._tokens.clear()
-            self._tokens[word, firm] = known
+            self._tokens[word, firm, dotted] = known
         return known
 
-    def _made(self, word: str, firm: bool) -> MarkedToken:
+    def _made(self, word: str, firm: bool, dotted: bool) -> MarkedToken:
         model = self.model
         plain, marks = split_marks(word)
         traits = word_traits(plain, usual_marks(plain, model))
@@ -446,7 +457,7 @@ class MarkRestorer:
         if not word[0].isalpha() or has_tone(marks) or is_strange:
             return MarkedToken(plain, traits)
         dots = dots_of(marks)
-        told = any(dots) or firm
+        told = any(dots) or firm or dotted
         known = list(zip(model.forms.get(plain, ()), model.counts.get(plain, ()), model.hits_of(plain), strict=True))
         fitting = [one for one in known if dots_of(model.marks(one[0])) == dots] if told else known
         chosen = fitting or ([] if firm else known)
@@ -455,8 +466,8 @@ class MarkRestorer:
         forms, counts, hits = zip(*chosen, strict=True)
         if len(forms) == 1 or not any(counts):
             return MarkedToken(plain, traits, forms, counts=counts, hits=hits, is_open=True)
-        dotted = tuple(dots_of(model.marks(form)) for form in forms)
-        return MarkedToken(plain, traits, forms, hashes(plain, forms), dotted, counts, hits, is_open=True)
+        found = tuple(dots_of(model.marks(form)) for form in forms)
+        return MarkedToken(plain, traits, forms, hashes(plain, forms), found, counts, hits, is_open=True)
 
 
 def make(pack: Pack) -> MarkRestorer | None:
