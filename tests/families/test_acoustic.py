@@ -51,8 +51,9 @@ from olu.train.batches import BatchShape
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Clock, Example
 from olu.train.guards import Doubts, ValidationView, Verdict
-from olu.train.recipe import read_recipe
+from olu.train.recipe import PlanSettings, read_recipe
 from olu.train.run import Run
+from olu.train.validation import validated
 
 from ..helpers import aligned_workspaces
 
@@ -220,12 +221,15 @@ def test_the_step_is_chosen_by_all_that_a_voice_is_of() -> None:
     pauses worse while its mel gets better is no better step.
     """
     net = learner()
-    batch = net.collate(clips(2))
-    found = net.validate(batch)
     weights = {"mean": 1.0, "pitch": 0.5, "duration": 0.5, "pause": 0.2}
-    each = {name: float(found[name].sum.detach()) / batch.counts[found[name].over] for name in weights}
-    own = float(found["weighed"].sum.detach()) / batch.counts["clips"]
-    assert own == pytest.approx(sum(weights[name] * each[name] for name in weights), rel=1e-5)
+    plan = PlanSettings.model_validate({"demo_clips": 0})
+    with torch.no_grad():
+        whole, apart = (
+            validated(net, batches, plan=plan, sentences=(), device=torch.device("cpu"), ear=None)[0]
+            for batches in ([net.collate(clips(3))], [net.collate([one]) for one in clips(3)])
+        )
+    assert whole["weighed"] == pytest.approx(sum(weights[name] * whole[name] for name in weights), rel=1e-5)
+    assert apart["weighed"] == pytest.approx(whole["weighed"], rel=1e-4), "however the clips are parted"
     figures = family("acoustic").figures
     assert figures.score == "weighed" and figures.learning == "mean"
 
@@ -447,7 +451,7 @@ def run_of(ws: Workspace, family: str, *changes: str, **more: Any) -> Run:
 
 
 def test_a_voice_of_two_runs_is_heard_before_there_is_a_vocoder_and_speaks_with_the_newest(ws: Workspace) -> None:
-    first = run_of(ws, "acoustic", "data.edges=0.05", "plan.sentences=['Habari, leo']")
+    first = run_of(ws, "acoustic", "model.refiner_layers=2", "data.edges=0.05", "plan.sentences=['Habari, leo']")
     assert "needs" not in first.document("facts.json") and list((first.folder / "samples").rglob("*.wav"))
     with pytest.raises(TrainError, match="a voice of the family 'acoustic' needs a vocoder"):
         finish(export(ws.root))
@@ -597,7 +601,7 @@ def test_refining_that_costs_letters_is_left_off_and_said(
     ws: Workspace, monkeypatch: pytest.MonkeyPatch, heard: dict[float, float], steps: int
 ) -> None:
     run_of(ws, "vocoder")
-    run_of(ws, "acoustic")
+    run_of(ws, "acoustic", "model.refiner_layers=2")
     seen: list[int] = []
 
     def ear(*given_: Any, **more: Any) -> Any:

@@ -136,6 +136,12 @@ class Learner(Protocol):
     def say(self, ids: Sequence[int], speaker: int, streams: Mapping[str, Sequence[int]] | None = None) -> Audio: ...
 
 
+class WeighedLearner(Learner, Protocol):
+    """A validation's "weighed": the sum of these of its figures, by the weights of their losses."""
+
+    weighed: tuple[str, ...]
+
+
 class AccompaniedLearner(Learner, Protocol):
     """A learner that uses frozen modules: it is handed them once, by name, and keeps them out of its state."""
 

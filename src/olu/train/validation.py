@@ -69,6 +69,7 @@ def validated(
     """
     sums: dict[str, float] = {}
     counts: dict[str, float] = {}
+    weights: dict[str, float] = {}
     exhibits: list[SpokenSample] = []
 
     def go_on() -> None:
@@ -81,6 +82,7 @@ def validated(
         for name, loss in learner.validate(placed).items():
             sums[name] = sums.get(name, 0.0) + float(loss.sum)
             counts[name] = counts.get(name, 0.0) + placed.counts[loss.over]
+            weights[name] = float(loss.weight)
         for exhibit in islice(learner.demo(placed), plan.demo_clips - len(exhibits)):
             exhibits.append(exhibit)
             go_on()
@@ -90,6 +92,8 @@ def validated(
         exhibits.append(SpokenSample(one.name, learner.say(one.ids, one.speaker, *beside), one.natural))
     go_on()
     losses = {name: total / counts[name] for name, total in sums.items()}
+    for name in getattr(learner, "weighed", ()):  # of a WeighedLearner
+        losses["weighed"] = losses.get("weighed", 0.0) + weights[name] * losses[name]
     return {**losses, **heard(exhibits, ear)}, tuple(exhibits)
 
 

@@ -75,6 +75,8 @@ class AcousticBatch:
 
 
 class AcousticLearner(nn.Module):
+    weighed = WEIGHED
+
     def __init__(self, config: AcousticConfig, *, vocab_size: int, num_speakers: int) -> None:
         super().__init__()
         self.config = config
@@ -245,11 +247,7 @@ class AcousticLearner(nn.Module):
 
     def validate(self, batch: AcousticBatch) -> dict[str, Loss]:
         """With the durations of the recordings, and the pitch that is predicted; beside it what is said freely."""
-        found = self.losses(batch, {"guide": 0.0, "searched": 1.0}, free=True)
-        parts = [found[name] for name in WEIGHED]
-        weighed = sum((one.sum * (one.weight / batch.counts[one.over]) for one in parts), self.mel_bank.new_zeros(()))
-        found["weighed"] = Loss(weighed * batch.counts["clips"], "clips")
-        return {**found, **self._said_freely(batch)}
+        return {**self.losses(batch, {"guide": 0.0, "searched": 1.0}, free=True), **self._said_freely(batch)}
 
     def _said_freely(self, batch: AcousticBatch) -> dict[str, Loss]:
         """How far the mean mel of each sound is from the recording's, with its durations (`forced`) and without

@@ -27,7 +27,7 @@ ENOUGH = 0.99  # of the hours that a limit must keep
 LEAST_EPOCH = 8  # steps: fewer clips make smaller batches
 LEAST_BATCH = 4
 VALIDATE_LEAST, VALIDATE_MOST = 200, 2000
-VALIDATIONS_LEAST = 6  # of a run so short that it would have fewer
+VALIDATIONS_LEAST, VALIDATE_SHORT = 6, 20  # of a run so short that it would have fewer; steps between them even there
 LOST_SECONDS = 900.0  # of work that a crash may cost
 PATIENCE = 8
 KEEP = 3
@@ -179,7 +179,7 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
         said = f"{epochs:,.0f} epochs end at half the rate, whatever the corpus' size; a fixed factor would not."
         draft.set("plan.decay", decay, said)
     draft.set("plan.warmup_steps", *advice.warmup(case, steps))
-    machine, least = case.machine, min(VALIDATE_LEAST, _nice(steps / VALIDATIONS_LEAST))
+    machine, least = case.machine, min(VALIDATE_LEAST, max(VALIDATE_SHORT, _nice(steps / VALIDATIONS_LEAST)))
     validate = min(VALIDATE_MOST, max(least, _nice(steps / advice.validations)))
     draft.set("plan.precision", *_precision(machine, half=bool(advice.fp16 and advice.fp16(config))))
     said = f"About {max(1, steps // validate)} times over the run, with samples to hear; at least {least} steps."
